@@ -2,6 +2,4 @@
 // digests, limits, tool declarations, grants, the pinned bundle, the journal,
 // the report and the one taxonomy of reasons. The two processes meet only in
 // the bytes that this package writes and parses.
-//
-// +kubebuilder:object:generate=true
 package contract

@@ -10,16 +10,17 @@ import (
 // text and every limit is inclusive. Zero means "not set" in a Limits that was
 // read from an object, except for ChildCalls, where 0 is a legal bound and nil
 // means "not set".
+// +kubebuilder:object:generate=true
 type Limits struct {
 	// sourceBytes bounds the program text, in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65536
+	// +kubebuilder:validation:Maximum=262144
 	SourceBytes int64 `json:"sourceBytes,omitempty"`
 	// inputBytes bounds the JSON text of the input, in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
-	// +kubebuilder:validation:Maximum=65536
+	// +kubebuilder:validation:Maximum=262144
 	InputBytes int64 `json:"inputBytes,omitempty"`
 	// outputBytes bounds the JSON text of the result, and of every child
 	// call's result, in bytes.
@@ -30,23 +31,23 @@ type Limits struct {
 	// heapBytes bounds the memory of the JavaScript heap, in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=1048576
-	// +kubebuilder:validation:Maximum=33554432
+	// +kubebuilder:validation:Maximum=268435456
 	HeapBytes int64 `json:"heapBytes,omitempty"`
 	// stackBytes bounds the native stack of the interpreter, in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=65536
-	// +kubebuilder:validation:Maximum=524288
+	// +kubebuilder:validation:Maximum=1048576
 	StackBytes int64 `json:"stackBytes,omitempty"`
 	// wallClockMs bounds the time of one execution, child calls included, in
 	// milliseconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=30000
+	// +kubebuilder:validation:Maximum=3600000
 	WallClockMs int64 `json:"wallClockMs,omitempty"`
 	// childCalls bounds how many tool calls one run may make; 0 forbids them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:validation:Maximum=256
 	ChildCalls *int64 `json:"childCalls,omitempty"`
 }
 
@@ -72,12 +73,22 @@ const DefaultTimeout = 10 * time.Minute
 const DefaultStartDeadline = 60 * time.Second
 
 // DefaultLimits returns the limits of a program that asks for none. They are
-// the ceilings, too, unless the operator sets others.
+// the operator's ceilings, too, unless its flags say otherwise.
 func DefaultLimits() Limits {
 	calls := int64(64)
 	return Limits{
 		SourceBytes: 65536, InputBytes: 65536, OutputBytes: 262144,
 		HeapBytes: 32 << 20, StackBytes: 512 << 10, WallClockMs: 30000, ChildCalls: &calls,
+	}
+}
+
+// Ceilings returns the highest limits that an operator may allow. They are the
+// maxima of the CRDs; what a run may really use is the operator's to say.
+func Ceilings() Limits {
+	calls := int64(256)
+	return Limits{
+		SourceBytes: 256 << 10, InputBytes: 256 << 10, OutputBytes: 256 << 10,
+		HeapBytes: 256 << 20, StackBytes: 1 << 20, WallClockMs: 3_600_000, ChildCalls: &calls,
 	}
 }
 

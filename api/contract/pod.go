@@ -1,0 +1,37 @@
+package contract
+
+import "path"
+
+// What the controller writes into a runtime pod and the runtime reads there.
+const (
+	// BundleDir is where the pinned ConfigMap is mounted.
+	BundleDir = "/var/run/codeact/bundle"
+	// AuthDir holds one folder for each tool that has a credential.
+	AuthDir = "/var/run/codeact/auth"
+	// CredentialFile is the name of the credential in its tool's folder.
+	CredentialFile = "credential"
+	// CacheDir holds the compilation cache that is baked into the image.
+	CacheDir = "/var/cache/codeact"
+	// TerminationPath is where the runtime leaves the second way out.
+	TerminationPath = "/dev/termination-log"
+
+	// EnvBundleDigest, EnvPodName and EnvPodUID tell the runtime what to expect
+	// and who it is.
+	EnvBundleDigest = "CODEACT_BUNDLE_DIGEST"
+	EnvPodName      = "CODEACT_POD_NAME"
+	EnvPodUID       = "CODEACT_POD_UID"
+
+	// RuntimeContainer is the name of the pod's one container.
+	RuntimeContainer = "runtime"
+	// RuntimeServiceAccount is the ServiceAccount of every runtime pod, one a namespace.
+	RuntimeServiceAccount = "codeact-runtime"
+	// RuntimeFieldManager owns status.execution by server-side apply.
+	RuntimeFieldManager = "codeact-runtime"
+)
+
+// BundlePath is the bundle's file in the pod.
+func BundlePath() string { return path.Join(BundleDir, BundleKey) }
+
+// CredentialPath is the file of one tool's credential in the pod. A tool's name
+// is a safe path segment by ToolNamePattern.
+func CredentialPath(tool string) string { return path.Join(AuthDir, tool, CredentialFile) }

@@ -1,0 +1,101 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Schema is a compiled JSON Schema (draft 2020-12 unless the text names
+// another). A nil *Schema accepts every JSON value.
+type Schema struct{ s *jsonschema.Schema }
+
+const schemaURL = "codeact:///schema.json"
+
+// CompileSchema compiles the JSON text of a schema of at most MaxSchemaBytes. An
+// empty text gives a nil Schema. References may only point into the text
+// itself. Every error is a SchemaInvalid fault.
+func CompileSchema(text json.RawMessage) (*Schema, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if len(text) > MaxSchemaBytes {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema has %d bytes, more than %d", len(text), MaxSchemaBytes)
+	}
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	// The library opens file:// and http:// by default; a schema comes from a
+	// tenant, so nothing outside its own text is ever read.
+	c.LoadURL = func(u string) (io.ReadCloser, error) {
+		return nil, fmt.Errorf("external reference %q is refused: a schema may only refer into itself", u)
+	}
+	if err := c.AddResource(schemaURL, strings.NewReader(string(text))); err != nil {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is not JSON: %s", firstLine(err))
+	}
+	s, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, Faultf(ReasonSchemaInvalid, "%s", schemaMessage(err))
+	}
+	return &Schema{s}, nil
+}
+
+func schemaMessage(err error) string {
+	var se *jsonschema.SchemaError
+	if errors.As(err, &se) && se.Err != nil {
+		var ve *jsonschema.ValidationError
+		if errors.As(se.Err, &ve) {
+			return "the schema is invalid: " + describe(ve)
+		}
+		err = se.Err
+	}
+	return "the schema is invalid: " + strings.ReplaceAll(firstLine(err), schemaURL, "")
+}
+
+// Validate checks one JSON value. The error names the JSON pointer of the value
+// and the rule that it breaks; it never quotes the value.
+func (s *Schema) Validate(value json.RawMessage) error {
+	x, err := DecodeJSON(value)
+	if err != nil {
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	if s == nil {
+		return nil
+	}
+	err = s.s.Validate(x)
+	var ve *jsonschema.ValidationError
+	if errors.As(err, &ve) {
+		return errors.New(describe(ve))
+	}
+	return err
+}
+
+// describe names the deepest cause that comes first: the place in the value and
+// the rule. The library's own messages may quote the value's strings only for
+// enum and const, so these two are worded here.
+func describe(ve *jsonschema.ValidationError) string {
+	for len(ve.Causes) > 0 {
+		ve = ve.Causes[0]
+	}
+	at := ve.InstanceLocation
+	if at == "" {
+		at = "/"
+	}
+	rule := ve.KeywordLocation
+	if i := strings.LastIndexByte(rule, '/'); i >= 0 {
+		rule = rule[i+1:]
+	}
+	msg := ve.Message
+	if rule == "enum" || rule == "const" || rule == "pattern" || rule == "format" {
+		msg = "does not satisfy " + rule
+	}
+	return Truncate(fmt.Sprintf("at %s: %s (rule %s)", at, msg, rule), MaxMessageBytes)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

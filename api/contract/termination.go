@@ -1,0 +1,97 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// MaxTerminationBytes is what the kubelet keeps of a termination message.
+const MaxTerminationBytes = 4096
+
+// termination is the report's second way out. Digest covers Execution, so that
+// a message that was cut short or put together by something else is no report.
+type termination struct {
+	Version   string          `json:"codeact"`
+	Digest    string          `json:"digest"`
+	Execution json.RawMessage `json:"execution"`
+}
+
+const terminationVersion = "report.v1"
+
+// TerminationMessage returns e as a message of at most MaxTerminationBytes. What
+// does not fit is left out in this order: the output (its digest stays), the
+// refused calls, the digests and times of the calls, the completed read-only
+// calls, the end of the error's message.
+func (e Execution) TerminationMessage() ([]byte, error) {
+	for _, shrink := range []func(*Execution){
+		func(*Execution) {},
+		func(e *Execution) { e.Output = "" },
+		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
+		func(e *Execution) { e.Calls = brief(e.Calls) },
+		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },
+		func(e *Execution) {
+			if e.Error != nil {
+				short := *e.Error
+				short.Message = Truncate(short.Message, 256)
+				e.Error = &short
+			}
+		},
+		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 16)] },
+	} {
+		shrink(&e)
+		b, err := encodeTermination(e)
+		if err != nil {
+			return nil, err
+		}
+		if len(b) <= MaxTerminationBytes {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("the report does not fit %d bytes", MaxTerminationBytes)
+}
+
+func only(calls []Call, keep func(Call) bool) []Call {
+	var out []Call
+	for _, c := range calls {
+		if keep(c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func brief(calls []Call) []Call {
+	var out []Call
+	for _, c := range calls {
+		out = append(out, Call{Seq: c.Seq, Tool: c.Tool, Effect: c.Effect, State: c.State, Reason: c.Reason})
+	}
+	return out
+}
+
+func encodeTermination(e Execution) ([]byte, error) {
+	x, err := Canonical(e)
+	if err != nil {
+		return nil, err
+	}
+	return Canonical(termination{Version: terminationVersion, Digest: Digest(x), Execution: x})
+}
+
+// ParseTermination reads a termination message. Any text that is not a whole
+// message of this version is an error.
+func ParseTermination(b []byte) (*Execution, error) {
+	var t termination
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return nil, fmt.Errorf("the termination message is no report")
+	}
+	if t.Version != terminationVersion || Digest(t.Execution) != t.Digest {
+		return nil, fmt.Errorf("the termination message is no whole report")
+	}
+	var e Execution
+	if err := json.Unmarshal(t.Execution, &e); err != nil {
+		return nil, fmt.Errorf("the termination message is no report")
+	}
+	return &e, nil
+}

@@ -1,0 +1,232 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// AgentRunSpec asks for one run of one program. A change of anything but
+// cancel, ttlAfterFinished and startDeadline is an explicit re-execution, with
+// new effects.
+// +kubebuilder:validation:XValidation:rule="has(self.recipe) != has(self.code)",message="set exactly one of spec.recipe and spec.code"
+type AgentRunSpec struct {
+	// recipe runs a reviewed program of this namespace.
+	// +optional
+	Recipe *RecipeReference `json:"recipe,omitempty"`
+	// code runs the program that is given here.
+	// +optional
+	Code *CodeSpec `json:"code,omitempty"`
+	// input is the argument of main: any JSON; null without one. Numbers are IEEE
+	// doubles in the program: send ids beyond 2^53 as strings.
+	// +optional
+	Input *apiextensionsv1.JSON `json:"input,omitempty"`
+	// limits lowers the limits of the recipe or of the operator.
+	// +optional
+	Limits *contract.Limits `json:"limits,omitempty"`
+	// timeout bounds the whole run from the launch of its pod.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="timeout must lie between 1s and 24h"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// startDeadline bounds how long the run waits for its recipe and grants.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="startDeadline must lie between 0s and 24h"
+	StartDeadline *metav1.Duration `json:"startDeadline,omitempty"`
+	// cancel ends the run. It never starts anything when it is taken back.
+	// +optional
+	Cancel bool `json:"cancel,omitempty"`
+	// ttlAfterFinished deletes the run this long after its end; never without it.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('8760h')",message="ttlAfterFinished must lie between 0s and 8760h"
+	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+	// pod says how the runtime pod is scheduled. A tenant never chooses the
+	// image or the ServiceAccount.
+	// +optional
+	Pod *PodOptions `json:"pod,omitempty"`
+}
+
+// RecipeReference names a Recipe of the run's namespace.
+type RecipeReference struct {
+	// name is the Recipe's metadata.name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// CodeSpec is a program of the tenant's own.
+type CodeSpec struct {
+	// source is the program: JavaScript that declares function main(input).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=262144
+	Source string `json:"source"`
+	// tools names every tool that the program may call, as far as it is granted.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_-]{1,64}$`
+	Tools []string `json:"tools,omitempty"`
+}
+
+// PodOptions are the parts of the runtime pod that a tenant may choose.
+type PodOptions struct {
+	// resources of the runtime container; the operator's without it.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// nodeSelector of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// tolerations of the pod.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// runtimeClassName of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+	// priorityClassName of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// PinnedStatus says what the current execution generation may see.
+type PinnedStatus struct {
+	// configMap holds the bundle.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMap string `json:"configMap"`
+	// digest is the bundle's.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+	// recipe is the Recipe that was pinned.
+	// +optional
+	Recipe *PinnedRecipeStatus `json:"recipe,omitempty"`
+	// tools are the names of the projection, sorted.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	Tools []string `json:"tools,omitempty"`
+}
+
+// PinnedRecipeStatus names the pinned Recipe exactly.
+type PinnedRecipeStatus struct {
+	// name is the Recipe's.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// uid is the Recipe's.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+	// generation is the Recipe's when it was pinned.
+	// +required
+	Generation int64 `json:"generation"`
+	// manifestDigest is the Recipe's when it was pinned.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	ManifestDigest string `json:"manifestDigest"`
+}
+
+// AgentRunStatus is what the controller and the runtime pod report.
+type AgentRunStatus struct {
+	// observedGeneration is the generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// executionGeneration counts the explicit executions of this run from 1.
+	// +optional
+	ExecutionGeneration int64 `json:"executionGeneration,omitempty"`
+	// executionDigest is the digest of what the spec asks to be executed; another
+	// digest is a new execution generation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	ExecutionDigest string `json:"executionDigest,omitempty"`
+	// pinned says what this generation may see.
+	// +optional
+	Pinned *PinnedStatus `json:"pinned,omitempty"`
+	// podName is the one pod that may execute this generation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PodName string `json:"podName,omitempty"`
+	// launches counts the pods of this generation: a pod that was lost before its
+	// claim may be launched again.
+	// +optional
+	Launches int64 `json:"launches,omitempty"`
+	// startTime is when this generation began to wait for its recipe and grants.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// launchTime is when the pod was created.
+	// +optional
+	LaunchTime *metav1.Time `json:"launchTime,omitempty"`
+	// completionTime is when the run ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// execution is the report of the runtime pod, which owns it.
+	// +optional
+	Execution *contract.Execution `json:"execution,omitempty"`
+	// previous is the report of the execution generation before this one, without
+	// its output: its effects stand.
+	// +optional
+	Previous *contract.Execution `json:"previous,omitempty"`
+	// output is the result of a run that succeeded, from its verified report.
+	// +optional
+	// +nullable
+	Output *apiextensionsv1.JSON `json:"output,omitempty"`
+	// outputDigest is the digest of the output's canonical JSON.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	OutputDigest string `json:"outputDigest,omitempty"`
+	// conditions are Pinned, Succeeded and, while True, Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AgentRun is one run of one program.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ar,categories=codeact
+// +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
+// +kubebuilder:printcolumn:name="Recipe",type=string,JSONPath=`.spec.recipe.name`
+// +kubebuilder:printcolumn:name="Pod",type=string,priority=1,JSONPath=`.status.podName`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type AgentRun struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec asks for the run.
+	// +required
+	Spec AgentRunSpec `json:"spec"`
+	// status is what came of it.
+	// +optional
+	Status AgentRunStatus `json:"status,omitempty"`
+}
+
+// AgentRunList is a list of AgentRuns.
+// +kubebuilder:object:root=true
+type AgentRunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AgentRun `json:"items"`
+}

@@ -1,0 +1,52 @@
+package v1alpha1
+
+// Condition types. Ready, Pinned and Succeeded are the ones to wait for;
+// Reconciling and Stalled follow kstatus: each is present only while it is True.
+const (
+	// ConditionReady is True when a Recipe or ToolGrant may be used by new runs.
+	ConditionReady = "Ready"
+	// ConditionSourceVerified is True when a Recipe's source has its digest and
+	// passes the static check.
+	ConditionSourceVerified = "SourceVerified"
+	// ConditionSchemaValid is True when every schema of the object compiles.
+	ConditionSchemaValid = "SchemaValid"
+	// ConditionToolsResolved is True when every declared tool has a usable grant.
+	ConditionToolsResolved = "ToolsResolved"
+	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
+	ConditionPinned = "Pinned"
+	// ConditionSucceeded is Unknown while a run goes on, then True or False.
+	ConditionSucceeded = "Succeeded"
+	// ConditionReconciling is True while the controller works towards the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when nothing will change before the spec does.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of conditions that are no failure; the failures are contract.Reason.
+const (
+	ReasonReady          = "Ready"
+	ReasonVerified       = "Verified"
+	ReasonValid          = "Valid"
+	ReasonResolved       = "Resolved"
+	ReasonPinned         = "Pinned"
+	ReasonPending        = "Pending"
+	ReasonWaiting        = "Waiting"
+	ReasonStarting       = "Starting"
+	ReasonRunning        = "Running"
+	ReasonStopping       = "Stopping"
+	ReasonSucceeded      = "Succeeded"
+	ReasonNotChecked     = "NotChecked"
+	ReasonToolsNotUsable = "ToolsNotGranted"
+)
+
+// Labels and annotations that the controllers write.
+const (
+	// LabelRun is the name of the AgentRun, on its pods and ConfigMaps (cut to 63 bytes).
+	LabelRun = "codeact.dev/run"
+	// LabelRunUID is the UID of the AgentRun.
+	LabelRunUID = "codeact.dev/run-uid"
+	// LabelGeneration is the execution generation.
+	LabelGeneration = "codeact.dev/execution-generation"
+	// AnnotationBundleDigest is the digest of the pinned bundle, on the ConfigMap and the pod.
+	AnnotationBundleDigest = "codeact.dev/bundle-digest"
+)

@@ -1,0 +1,216 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// ToolGrantSpec declares one tool, says where it is, and who may call it.
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || (has(self.tool.dependencies) && has(self.tool.dependencies.capabilities) && 'auth' in self.tool.dependencies.capabilities)",message="a tool with spec.auth must ask for the credential: add 'auth' to spec.tool.dependencies.capabilities (and grant it in spec.grant.capabilities)"
+// +kubebuilder:validation:XValidation:rule="has(self.auth) || !has(self.tool.dependencies) || !has(self.tool.dependencies.capabilities) || !('auth' in self.tool.dependencies.capabilities)",message="the tool asks for the capability 'auth' but there is no spec.auth: add one or drop the capability"
+type ToolGrantSpec struct {
+	// tool is the declaration of the tool.
+	// +required
+	Tool ToolDeclaration `json:"tool"`
+	// backend says where the tool is.
+	// +required
+	Backend ToolBackend `json:"backend"`
+	// auth is the credential that a call carries; none without it.
+	// +optional
+	Auth *ToolAuth `json:"auth,omitempty"`
+	// grant is the authority that this object gives.
+	// +optional
+	Grant ToolAuthority `json:"grant,omitempty"`
+}
+
+// ToolDeclaration is the tool as programs see it.
+type ToolDeclaration struct {
+	// name is what programs call, exactly.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]{1,64}$')",message="name may only hold letters, digits, '_' and '-'"
+	Name string `json:"name"`
+	// description says what the tool does, at most 8 KiB.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8192
+	Description string `json:"description,omitempty"`
+	// inputSchema is the JSON Schema of the arguments; any JSON passes without one.
+	// +optional
+	InputSchema *apiextensionsv1.JSON `json:"inputSchema,omitempty"`
+	// outputSchema is the JSON Schema of the result; any JSON passes without one.
+	// +optional
+	OutputSchema *apiextensionsv1.JSON `json:"outputSchema,omitempty"`
+	// kind says what sort of tool it is; only Function is callable from code.
+	// +optional
+	// +kubebuilder:default=Function
+	Kind contract.ToolKind `json:"kind,omitempty"`
+	// effect says what a call may do to the world, and so what a lost answer means.
+	// +optional
+	// +kubebuilder:default=Effectful
+	Effect contract.Effect `json:"effect,omitempty"`
+	// codeAct is the tool's own word on being called from code. Deny always wins;
+	// Allow never creates authority.
+	// +optional
+	// +kubebuilder:default=Inherit
+	CodeAct contract.CodeActPolicy `json:"codeAct,omitempty"`
+	// dependencies says what host context the tool needs.
+	// +optional
+	Dependencies *ToolDependencies `json:"dependencies,omitempty"`
+}
+
+// ToolDependencies says how a tool takes host context, and which.
+type ToolDependencies struct {
+	// profile says how the tool takes its context; only Strict is callable from code.
+	// +optional
+	// +kubebuilder:default=Strict
+	Profile contract.Profile `json:"profile,omitempty"`
+	// capabilities is what a call asks to be given. All of it must be granted.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=run.identity;run.labels;auth
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ToolBackend says where a tool is.
+type ToolBackend struct {
+	// http is a tool that answers a POST of its arguments with its result.
+	// +required
+	HTTP *HTTPBackend `json:"http"`
+}
+
+// HTTPBackend is a fixed URL. A call POSTs the arguments as JSON and reads the
+// result as JSON; redirects are not followed.
+type HTTPBackend struct {
+	// url is the whole address; it takes nothing from the arguments.
+	// +required
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'http' || url(self).getScheme() == 'https') && url(self).getHostname() != ''",message="url must be an absolute http or https URL"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('@') && !self.contains('#')",message="url must not hold credentials or a fragment: use spec.auth"
+	URL string `json:"url"`
+}
+
+// ToolAuth is exactly one kind of credential. It is read at call time from a
+// mounted file and sent as a bearer token.
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountToken)",message="set exactly one of secretRef and serviceAccountToken"
+type ToolAuth struct {
+	// secretRef names an entry of a Secret in the same namespace.
+	// +optional
+	SecretRef *SecretKeyReference `json:"secretRef,omitempty"`
+	// serviceAccountToken is a token of the runtime's ServiceAccount for one audience.
+	// +optional
+	ServiceAccountToken *ServiceAccountToken `json:"serviceAccountToken,omitempty"`
+}
+
+// SecretKeyReference names one entry of a Secret.
+type SecretKeyReference struct {
+	// name is the Secret's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key is the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key"`
+}
+
+// ServiceAccountToken asks for a projected token.
+type ServiceAccountToken struct {
+	// audience is the token's only audience. It must not be the API server's: the
+	// tool could act as the runtime with such a token.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('https://kubernetes.default')",message="audience must not be the API server's own"
+	Audience string `json:"audience"`
+}
+
+// ToolAuthority is what a grant gives, and to whom.
+type ToolAuthority struct {
+	// capabilities are given to calls, exactly; there are no patterns.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=run.identity;run.labels;auth
+	Capabilities []string `json:"capabilities,omitempty"`
+	// recipes limits the grant to runs of these Recipes; empty means every run of
+	// the namespace.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Recipes []string `json:"recipes,omitempty"`
+	// runSelector limits the grant to runs with these labels; empty means every run.
+	// +optional
+	RunSelector *metav1.LabelSelector `json:"runSelector,omitempty"`
+	// maxCallsPerRun bounds the calls of this tool in one run.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	MaxCallsPerRun *int64 `json:"maxCallsPerRun,omitempty"`
+	// notAfter ends the grant: no run is pinned with it afterwards.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+	// timeout bounds one call; it defaults to 10s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",message="timeout must lie between 1ms and 1h"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// ToolGrantStatus is what the controller found.
+type ToolGrantStatus struct {
+	// observedGeneration is the generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// declarationDigest is the digest of the declaration's canonical JSON.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	DeclarationDigest string `json:"declarationDigest,omitempty"`
+	// conditions are Ready, SchemaValid and, while True, Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ToolGrant gives runs of its namespace the authority to call one tool.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=tg,categories=codeact
+// +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.spec.tool.name`
+// +kubebuilder:printcolumn:name="Effect",type=string,JSONPath=`.spec.tool.effect`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.spec.backend.http.url`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ToolGrant struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the tool and the authority.
+	// +required
+	Spec ToolGrantSpec `json:"spec"`
+	// status is what the controller found.
+	// +optional
+	Status ToolGrantStatus `json:"status,omitempty"`
+}
+
+// ToolGrantList is a list of ToolGrants.
+// +kubebuilder:object:root=true
+type ToolGrantList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ToolGrant `json:"items"`
+}
