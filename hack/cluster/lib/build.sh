@@ -9,9 +9,9 @@
 
 UNITS=(kube etcd containerd runc cni coredns node image)
 
-# unit_of UNIT: sets DIR CGO TAGS LDFLAGS PKGS (PKG=BINARY pairs). One set of
-# compiler flags for all, and the project's own: other flags would compile
-# every shared package again.
+# unit_of UNIT: sets DIR CGO TAGS LDFLAGS PKGS (PKG=BINARY pairs) and OUT, where
+# the binaries belong. One set of compiler flags for all, and the project's own:
+# other flags would compile every shared package again.
 unit_of() {
 	local v=k8s.io/component-base/version
 	DIR=$HERE/tools/$1 CGO=0 TAGS='' LDFLAGS='' PKGS=()
@@ -32,38 +32,35 @@ unit_of() {
 		for b in ipam/host-local main/bridge main/loopback meta/portmap; do PKGS+=("$c/plugins/$b=${b#*/}"); done ;;
 	coredns) PKGS=(.=coredns) ;;
 	node) DIR=$HERE/node PKGS=(./pause=pause ./nsfwd=nsfwd) ;;
-	image) DIR=$(dirname "$HERE")/image PKGS=(./mkimage=mkimage) ;;
+	image) DIR=${HERE%/*}/image PKGS=(./mkimage=mkimage) ;;
 	esac
+	OUT=$CACHE/bin/$1-$(stamp)
 }
 module_version() { awk -v m="$1" '$1 == m && $2 ~ /^v/ {print $2; exit} $1 == "require" && $2 == m {print $3; exit}' "$DIR/go.mod"; }
 
-unit_dir() { # of the unit read last; a digest of all that its binaries depend on
-	local s
-	s=$({
-		cat "$DIR/go.mod"; cat "$DIR/go.sum" 2>/dev/null || true
-		find "$DIR" -name '*.go' -print0 | sort -z | xargs -0 -r cat
-		echo "$GOVERSION $CGO $TAGS $LDFLAGS"
-	} | sha256sum | cut -c1-16)
-	echo "$CACHE/bin/$1-$s"
+stamp() { # of the unit read last: a digest of all that its binaries depend on
+	local f files=("$DIR/go.mod")
+	while IFS= read -r f; do files+=("$f"); done < <(find "$DIR" -name go.sum -o -name '*.go' ! -name '*_test.go' | sort)
+	{ cat "${files[@]}"; echo "$GOVERSION $CGO $TAGS $LDFLAGS"; } | sha256sum | cut -c1-16
 }
 
 # build_unit UNIT [BINARY..]: compiles what is not there yet (default: all of it).
 build_unit() {
-	local unit=$1 out tmp p want=() t0=$SECONDS; shift
-	unit_of "$unit"; out=$(unit_dir "$unit")
+	local unit=$1 tmp p want=() t0=$SECONDS; shift
+	unit_of "$unit"
 	for p in "${PKGS[@]}"; do
 		[ $# -eq 0 ] || [[ " $* " == *" ${p##*=} "* ]] || continue
-		[ -x "$out/${p##*=}" ] || want+=("$p")
+		[ -x "$OUT/${p##*=}" ] || want+=("$p")
 	done
 	[ ${#want[@]} -gt 0 ] || return 0
-	mkdir -p "$CACHE/lock" "$CACHE/log" "$out"
+	mkdir -p "$CACHE/lock" "$CACHE/log" "$OUT"
 	(
 		exec 8>"$CACHE/lock/$unit"
 		flock -n 8 || { say "$STEP $unit: waiting for the build of another command"; flock 8; }
 		tmp=$(mktemp -d "$CACHE/bin/.tmp-XXXXXX")
 		trap 'rm -rf "$tmp"' EXIT
 		compile "$unit" "$tmp" "${want[@]}" 8>&-
-		for p in "${want[@]}"; do mv -f "$tmp/${p##*=}" "$out/${p##*=}"; done
+		for p in "${want[@]}"; do mv -f "$tmp/${p##*=}" "$OUT/${p##*=}"; done
 	)
 	say "$STEP $unit: built ${#want[@]} in $((SECONDS - t0)) s"
 }
@@ -109,14 +106,12 @@ link_set() {
 # build compiles everything and leaves the path of the set in SET.
 build() {
 	local i u p all=()
-	mkdir -p "$CACHE/bin"
 	packages_up
 	go_version
 	for i in "${!UNITS[@]}"; do
 		u=${UNITS[i]}; STEP="[$((i + 1))/${#UNITS[@]}]"
 		build_unit "$u"
-		unit_of "$u"
-		for p in "${PKGS[@]}"; do all+=("$(unit_dir "$u")/${p##*=}"); done
+		for p in "${PKGS[@]}"; do all+=("$OUT/${p##*=}"); done
 	done
 	SET=$(link_set "${all[@]}")
 	[ -s "$SET/pause.tar" ] || {
@@ -127,11 +122,9 @@ build() {
 
 # assets needs neither root nor Linux packages: only Go.
 assets() {
-	mkdir -p "$CACHE/bin"
+	local etcd
 	go_version
-	STEP="[1/2]"; build_unit etcd
-	local e k; e=$(unit_dir etcd)
+	STEP="[1/2]"; build_unit etcd; etcd=$OUT/etcd
 	STEP="[2/2]"; build_unit kube kube-apiserver kubectl
-	k=$(unit_dir kube)
-	link_set "$e/etcd" "$k/kube-apiserver" "$k/kubectl"
+	link_set "$etcd" "$OUT/kube-apiserver" "$OUT/kubectl"
 }

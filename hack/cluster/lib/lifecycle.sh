@@ -25,7 +25,7 @@ up() {
 		say "already up; export KUBECONFIG=$STATE/kubeconfig"
 		return 0
 	fi
-	[ -d "$STATE" ] && down # also clears what a killed session left
+	[ ! -d "$RUN" ] || down # also clears what a killed session left
 	rm -rf "$LOG"
 	mkdir -p "$STATE" "$LOG" "$RUN" "$CONF"
 	chmod 700 "$STATE"
