@@ -53,21 +53,21 @@ func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
 	defer cancel()
 	ans, err := fl.t.Backend.Call(ctx, r)
 	if err != nil {
-		return nil, fl.failed(asFailure(ctx, err, timeout))
+		return nil, fl.failed(asFailure(ctx, r.Tool, err, timeout))
 	}
 	return fl.answered(ans)
 }
 
 var errCallTimeout = errors.New("the call's time is over")
 
-func asFailure(ctx context.Context, err error, timeout time.Duration) *Failure {
-	f := &Failure{Message: "the tool could not be reached"}
+func asFailure(ctx context.Context, name string, err error, timeout time.Duration) *Failure {
+	f := &Failure{Message: "tool " + name + " could not be reached"}
 	var own *Failure
 	if errors.As(err, &own) {
 		*f = *own
 	}
 	if context.Cause(ctx) == errCallTimeout && f.Proof != Answered && f.Reason == "" {
-		f.Message = "there was no answer within " + timeout.String()
+		f.Message = "tool " + name + " did not answer within " + timeout.String()
 	}
 	f.Message = contract.Truncate(f.Message, contract.MaxMessageBytes/2)
 	return f
@@ -85,10 +85,10 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 		return stop
 	}
 	c := fl.close(v.state, v.reason)
-	fault := contract.Faultf(v.reason, "tool %s: %s", c.Tool, f.Message)
+	fault := contract.Faultf(v.reason, "%s", f.Message)
 	switch {
 	case v.reason == contract.ReasonEffectUncertain:
-		fault = contract.Faultf(v.reason, "call %d, tool %s, may have had its effect: %s", c.Seq, c.Tool, f.Message)
+		fault = contract.Faultf(v.reason, "call %d of tool %s may have had its effect: %s", c.Seq, c.Tool, f.Message)
 	case v.reason.Class() == contract.ClassCatchable:
 		// The program goes on, so the outcome must be known before it does.
 		if unwritten := fl.record("the outcome of a call could not be written down"); unwritten != nil {
@@ -107,7 +107,7 @@ func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultTooLarge, "the result of tool %s has %d bytes or more, limits.outputBytes is %d", name, ans.Bytes, most))
 	}
 	if !utf8.Valid(ans.Body) || !json.Valid(ans.Body) {
-		return nil, fl.failed(&Failure{Message: "the answer is not JSON"})
+		return nil, fl.failed(&Failure{Message: "tool " + name + " answered something that is not JSON"})
 	}
 	if err := fl.t.output.Validate(ans.Body); err != nil {
 		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))

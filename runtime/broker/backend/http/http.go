@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -88,6 +89,15 @@ func newClient() *http.Client {
 
 // Call implements broker.Backend.
 func (b *Backend) Call(ctx context.Context, r broker.Request) (broker.Answer, error) {
+	ans, err := b.call(ctx, r)
+	var f *broker.Failure
+	if errors.As(err, &f) {
+		f.Message = "tool " + r.Tool + ": " + f.Message
+	}
+	return ans, err
+}
+
+func (b *Backend) call(ctx context.Context, r broker.Request) (broker.Answer, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// Before a connection is there, no byte of the request can have left.
