@@ -3,9 +3,11 @@ package vectors_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,13 +52,17 @@ func load(t *testing.T, file string, out any) {
 	}
 }
 
-func newEngine(t *testing.T, ceiling contract.Limits) *sandbox.Engine {
+// engine is one for all tests: every execution is fresh anyway.
+var engine = sync.OnceValues(func() (*sandbox.Engine, error) {
+	return sandbox.New(context.Background(), sandbox.Options{Ceiling: contract.Ceilings()})
+})
+
+func newEngine(t *testing.T) *sandbox.Engine {
 	t.Helper()
-	e, err := sandbox.New(t.Context(), sandbox.Options{Ceiling: ceiling})
+	e, err := engine()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close(t.Context()) })
 	return e
 }
 
@@ -69,12 +75,7 @@ func TestSandboxVectors(t *testing.T) {
 	if len(file.Cases) != 220 {
 		t.Errorf("there are %d cases, want 220", len(file.Cases))
 	}
-	ceiling := contract.DefaultLimits()
-	for _, c := range file.Cases {
-		ceiling.HeapBytes = max(ceiling.HeapBytes, c.Limits["heapBytes"])
-		ceiling.StackBytes = max(ceiling.StackBytes, c.Limits["stackBytes"])
-	}
-	e := newEngine(t, ceiling)
+	e := newEngine(t)
 	for _, c := range file.Cases {
 		t.Run(c.ID, func(t *testing.T) { c.run(t, e) })
 	}
