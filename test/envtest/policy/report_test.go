@@ -13,7 +13,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 )
 
-var succeeded = map[string]any{"result": "Succeeded", "output": map[string]any{"n": int64(1)}, "outputDigest": "sha256:x"}
+var succeeded = map[string]any{"result": "Succeeded", "output": `{"n":1}`, "outputDigest": "sha256:x"}
 
 func ended(status metav1.ConditionStatus) func(*v1alpha1.AgentRunStatus) {
 	return func(st *v1alpha1.AgentRunStatus) { st.Conditions[1].Status = status }
@@ -107,7 +107,7 @@ var _ = Describe("codeact-runtime-report", func() {
 	It("never lets an ended report change", func(ctx SpecContext) {
 		Expect(s.apply(ctx, s.token, s.report(succeeded))).To(Succeed())
 		for _, edit := range []map[string]any{
-			{"result": "Failed"}, {"output": map[string]any{"n": int64(2)}}, {"completionTime": "later"}, {"refusedCalls": int64(1)},
+			{"result": "Failed"}, {"output": `{"n":2}`}, {"completionTime": "later"}, {"refusedCalls": int64(1)},
 		} {
 			Expect(s.apply(ctx, s.token, s.report(succeeded, edit))).To(beForbidden("never changes"))
 		}
