@@ -105,7 +105,7 @@ func failed(r contract.Reason, format string, args ...any) *Outcome {
 }
 
 func faulted(f *contract.Fault) *Outcome {
-	return &Outcome{Reason: string(f.Reason), Message: status.Describe(f)}
+	return &Outcome{Reason: string(f.Reason), Message: status.Describe(f), Line: f.Line, Column: f.Column}
 }
 
 // maxNamedCalls bounds the calls that a message names; the journal has them all.
