@@ -14,7 +14,7 @@ gen() { go tool -modfile=hack/tools/go.mod controller-gen "$@"; }
 gen object paths=./api/...
 rm -rf config/crd/bases
 gen crd paths=./api/... output:crd:dir=config/crd/bases
-if [ -d controllers ]; then gen rbac:roleName=codeact-manager paths=./controllers/... output:rbac:dir=config/rbac; fi
+if [ -d controllers ]; then gen rbac:roleName=codeact-operator-manager paths=./controllers/... output:rbac:dir=config/rbac; fi
 
 chart=charts/codeact-operator
 if [ -f $chart/Chart.yaml ]; then

@@ -67,14 +67,14 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: ceiling of %d B heap and %d B stack, want at most %d and %d",
 			e.heapCeiling, e.stackCeiling, maxHeapCeiling, maxStackCeiling)
 	}
-	wasm, err := rewritten()
+	m, err := rewritten()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := e.compile(ctx, wasm, o.CacheDir); err != nil {
+	if err := e.compile(ctx, m.wasm, o.CacheDir); err != nil {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
-	if err := e.snapshot(ctx); err != nil {
+	if err := e.snapshot(ctx, m.data); err != nil {
 		e.release(ctx)
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}
@@ -112,12 +112,13 @@ func (e *Engine) heapBase() uint32 {
 
 // snapshot starts QuickJS once, runs the prelude and keeps the memory. Nothing
 // outside the memory changes: the stack pointer is back where it was.
-func (e *Engine) snapshot(ctx context.Context) error {
-	in, _, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
+func (e *Engine) snapshot(ctx context.Context, data []extent) error {
+	in, lm, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
 	if err != nil {
 		return err
 	}
 	defer in.close()
+	writeExtents(lm.b, data)
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
 		return fmt.Errorf("%s", firstLine(err))
 	}

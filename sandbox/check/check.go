@@ -38,7 +38,7 @@ func Source(src string, maxBytes int64) (Info, error) {
 	if n := int64(len(src)); n > maxBytes {
 		return Info{}, contract.Faultf(contract.ReasonSourceTooLarge, "the source has %d bytes, more than limits.sourceBytes, %d", n, maxBytes)
 	}
-	p := &parser{coverInit: -1, toolNames: map[string]bool{}}
+	p := &parser{coverInit: -1, lastYield: -1, toolNames: map[string]bool{}}
 	p.src = src
 	bad := p.parse()
 	if f := p.forms.first; bad != nil && (f == nil || f.pos > bad.pos) {

@@ -49,6 +49,9 @@ func (p *parser) declare(name string, how declaration, pos int) {
 			}
 		}
 	case declLexical:
+		if s.outer == nil && (name == "undefined" || name == "NaN" || name == "Infinity") {
+			syntaxError(pos, "%s cannot be declared again", name)
+		}
 		if s.lexical[name] || s.vars[name] {
 			syntaxError(pos, "%s is declared twice", name)
 		}

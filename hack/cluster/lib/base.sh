@@ -56,8 +56,8 @@ wait_for() { # SECONDS WHAT CMD..
 # locked CMD..: one change of this cluster at a time. What CMD leaves running
 # must not inherit the lock, so start and namespaces_up close descriptor 9.
 locked() {
-	mkdir -p "$(dirname "$STATE")"
-	exec 9>"$STATE.lock"
+	mkdir -p "$CACHE/lock"
+	exec 9>"$CACHE/lock/$CGROUP"
 	flock -w 900 9 || die "another command has been changing this cluster for 15 minutes"
 	"$@"
 }

@@ -25,7 +25,7 @@ up() {
 		say "already up; export KUBECONFIG=$STATE/kubeconfig"
 		return 0
 	fi
-	[ ! -d "$RUN" ] || down # also clears what a killed session left
+	[ ! -d "$RUN" ] || down # also clears what a killed cluster left
 	rm -rf "$LOG"
 	mkdir -p "$STATE" "$LOG" "$RUN" "$CONF"
 	chmod 700 "$STATE"
@@ -37,15 +37,15 @@ up() {
 	namespaces_up
 	start_etcd; start_containerd; start_kube-apiserver; start_forward
 	import_pause # while the apiserver starts
-	wait_for 60 "the apiserver" kubectl_admin get --raw /readyz
+	wait_for 180 "the apiserver" kubectl_admin get --raw /readyz
 	say "apiserver ready at $(elapsed)"
 	start_kube-controller-manager; start_kube-scheduler; start_kubelet; start_kube-proxy; start_coredns
-	wait_for 60 "the node to be Ready" node_ready
-	wait_for 30 "the default service account" kubectl_admin get serviceaccount default
+	wait_for 180 "the node to be Ready" node_ready
+	wait_for 60 "the default service account" kubectl_admin get serviceaccount default
 	say "up at $(elapsed); export KUBECONFIG=$STATE/kubeconfig"
 }
 import_pause() {
-	wait_for 30 containerd ctr_node version
+	wait_for 60 containerd ctr_node version
 	ctr_node images import --local "$BIN/pause.tar" >>"$LOG/import.log" 2>&1 || die "the pause image cannot be imported (see $LOG/import.log)"
 }
 kill_init() {
@@ -108,7 +108,7 @@ node_up() { # N
 		elif pid_of "init-$m" >/dev/null; then nsenter --target "$(pid_of "init-$m")" --net ip route replace "$POD_CIDR" via "$IP"; fi
 	done
 	start_containerd; import_pause; start_kubelet; start_kube-proxy
-	wait_for 60 "$NODE to be Ready" node_ready
+	wait_for 180 "$NODE to be Ready" node_ready
 	say "$NODE is Ready at $(elapsed)"
 }
 node_down() { # N

@@ -58,32 +58,43 @@ func (t tree) add(src, dst string) error {
 			t[d] = node{dir: true, mode: 0o755}
 		}
 	}
+	src, err := filepath.EvalSymlinks(src) // only the named path may be a link
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(src, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a symbolic link", p)
 		}
 		rel, err := filepath.Rel(src, p)
 		if err != nil {
 			return err
 		}
-		info, err := os.Stat(p)
-		if err != nil {
-			return err
-		}
-		at := path.Join(dst, filepath.ToSlash(rel))
-		if old, ok := t[at]; ok && (!old.dir || !info.IsDir()) {
-			return fmt.Errorf("%s is in the image twice", at)
-		}
-		switch {
-		case info.IsDir() && (e.IsDir() || p == src):
-			t[at] = node{dir: true, mode: 0o755}
-		case info.Mode().IsRegular() && (e.Type().IsRegular() || p == src):
-			t[at] = node{mode: 0o644 | info.Mode()&0o111, src: p}
-		default:
-			return fmt.Errorf("%s is neither a file nor a directory", p)
-		}
-		return nil
+		return t.addOne(p, path.Join(dst, filepath.ToSlash(rel)))
 	})
+}
+
+func (t tree) addOne(src, dst string) error {
+	info, err := os.Stat(src)
+	if err != nil {
+		return err
+	}
+	old, taken := t[dst]
+	switch {
+	case taken && old.dir && info.IsDir(): // what is there keeps its mode
+	case taken:
+		return fmt.Errorf("%s is in the image twice", dst)
+	case info.IsDir():
+		t[dst] = node{dir: true, mode: 0o755}
+	case info.Mode().IsRegular():
+		t[dst] = node{mode: 0o644 | info.Mode()&0o111, src: src}
+	default:
+		return fmt.Errorf("%s is neither a file nor a directory", src)
+	}
+	return nil
 }
 
 func (n node) read() ([]byte, error) {

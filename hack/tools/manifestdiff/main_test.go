@@ -11,12 +11,12 @@ func TestCompare(t *testing.T) {
 	const base = `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: a, namespace: n, labels: {app: x}}
+metadata: {name: a, namespace: ns, labels: {app: x}}
 data: {k: v}
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: n}
+metadata: {name: ns}
 `
 	tests := map[string]struct {
 		got     string
@@ -32,18 +32,18 @@ data:
   "k": "v"
 metadata:
   labels: {helm.sh/chart: c-1, app.kubernetes.io/managed-by: Helm, app: x}
-  namespace: n
+  namespace: ns
   name: a
 ---
 # nothing here
 ---
 `},
-		"a value":   {got: strings.Replace(base, "k: v", "k: w", 1), want: []string{"ConfigMap n/a", `"w"`}},
+		"a value":   {got: strings.Replace(base, "k: v", "k: w", 1), want: []string{"ConfigMap ns/a", `"w"`}},
 		"a label":   {got: strings.Replace(base, "app: x", "app: y", 1), want: []string{`"y"`}},
-		"a name":    {got: strings.Replace(base, "name: a", "name: b", 1), want: []string{"ConfigMap n/a", "ConfigMap n/b"}},
+		"a name":    {got: strings.Replace(base, "name: a", "name: b", 1), want: []string{"ConfigMap ns/a", "ConfigMap ns/b"}},
 		"twice":     {got: base + "---" + base, wantErr: true},
 		"not YAML":  {got: "{", wantErr: true},
-		"no object": {got: "", want: []string{"ConfigMap n/a"}},
+		"no object": {got: "", want: []string{"ConfigMap ns/a"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
