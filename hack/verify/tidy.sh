@@ -3,9 +3,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# A tidy module prints nothing but what it downloads; an error is printed too.
 bad=0
 while IFS= read -r mod; do
-	(cd "$(dirname "$mod")" && go mod tidy -diff 2>&1) | grep -v '^go: downloading' && { echo "$mod: run go mod tidy in $(dirname "$mod")"; bad=1; }
+	if ! out=$(cd "$(dirname "$mod")" && go mod tidy -diff 2>&1); then
+		grep -v '^go: downloading' <<<"$out" | head -30
+		echo "$mod: run go mod tidy in $(dirname "$mod")"
+		bad=1
+	fi
 done < <(git ls-files -co --exclude-standard -- go.mod '*/go.mod')
 exit $bad

@@ -88,19 +88,23 @@ func read(file string) (map[string]map[string]any, error) {
 		if _, ok := objects[name]; ok {
 			return nil, fmt.Errorf("%s: %s is there twice", file, name)
 		}
-		dropHelmLabels(&u)
-		objects[name] = u.Object
+		dropHelmLabels(content)
+		objects[name] = content
 	}
 }
 
-func dropHelmLabels(u *unstructured.Unstructured) {
-	labels := u.GetLabels()
+// dropHelmLabels looks at plain maps: a label that is no string, and so no
+// label to the typed accessors, has to show up as a difference.
+func dropHelmLabels(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, ok := metadata["labels"].(map[string]any)
+	if !ok {
+		return
+	}
 	for _, l := range helmLabels {
 		delete(labels, l)
 	}
 	if len(labels) == 0 {
-		unstructured.RemoveNestedField(u.Object, "metadata", "labels")
-		return
+		delete(metadata, "labels")
 	}
-	u.SetLabels(labels)
 }
