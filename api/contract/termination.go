@@ -28,7 +28,7 @@ const terminationVersion = "report.v1"
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
-		func(e *Execution) { e.Output = nil },
+		func(e *Execution) { e.Output = "" },
 		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
 		func(e *Execution) { e.Calls = brief(e.Calls) },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },

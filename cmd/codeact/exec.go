@@ -60,8 +60,8 @@ childCalls. They may be above the defaults here.`,
 }
 
 func runExec(ctx context.Context, f execFlags, in io.Reader, out io.Writer) error {
-	if f.output != "json" && f.output != "text" {
-		return fmt.Errorf("-o %s: want json or text", f.output)
+	if err := checkOutput(f.output); err != nil {
+		return err
 	}
 	b, err := f.bundle(in)
 	if err != nil {
@@ -81,7 +81,7 @@ func runExec(ctx context.Context, f execFlags, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if err := printExec(out, f.output, o); err != nil {
+	if err := printResult(out, f.output, o); err != nil {
 		return err
 	}
 	if o.Fault != nil {
@@ -115,7 +115,7 @@ func cacheDir() string {
 func (f execFlags) bundle(in io.Reader) (contract.Bundle, error) {
 	b := contract.Bundle{Run: contract.RunRef{Namespace: "local", Name: "exec", UID: "local", Generation: 1}}
 	var err error
-	if b.Limits, err = f.limitsOf(); err != nil {
+	if b.Limits, err = limitsOf(f.limits); err != nil {
 		return b, err
 	}
 	var source []byte
@@ -137,9 +137,18 @@ func (f execFlags) bundle(in io.Reader) (contract.Bundle, error) {
 	return b, nil
 }
 
-func (f execFlags) limitsOf() (contract.Limits, error) {
+// checkOutput checks the value of -o.
+func checkOutput(format string) error {
+	if format != "json" && format != "text" {
+		return fmt.Errorf("-o %s: want json or text", format)
+	}
+	return nil
+}
+
+// limitsOf reads name=value pairs over the default limits.
+func limitsOf(pairs []string) (contract.Limits, error) {
 	l := contract.DefaultLimits()
-	for _, s := range f.limits {
+	for _, s := range pairs {
 		name, value, ok := strings.Cut(s, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
 		if !ok || err != nil {

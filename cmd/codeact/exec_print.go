@@ -11,7 +11,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 )
 
-// execResult is the JSON of codeact exec: a contract with its users.
+// execResult is the JSON of codeact exec and codeact run: a contract with their users.
 type execResult struct {
 	Status  string          `json:"status"`
 	Value   json.RawMessage `json:"value,omitempty"`
@@ -46,7 +46,8 @@ func resultOf(o loop.Outcome) execResult {
 	return r
 }
 
-func printExec(w io.Writer, format string, o loop.Outcome) error {
+// printResult tells how a program or run ended.
+func printResult(w io.Writer, format string, o loop.Outcome) error {
 	r := resultOf(o)
 	if format == "json" {
 		e := json.NewEncoder(w)

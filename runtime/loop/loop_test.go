@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 		"success": {
 			Outcome{Value: json.RawMessage(`{"b":1,"a":2}`), Calls: calls, Refused: 4, Usage: usage},
 			contract.Execution{
-				Result: contract.ResultSucceeded, Output: json.RawMessage(`{"b":1,"a":2}`), OutputDigest: contract.Digest([]byte(`{"a":2,"b":1}`)),
+				Result: contract.ResultSucceeded, Output: `{"b":1,"a":2}`, OutputDigest: contract.Digest([]byte(`{"b":1,"a":2}`)),
 				Calls: calls, RefusedCalls: 4,
 			},
 		},
