@@ -41,6 +41,8 @@ func Settle(op settings.Operator, s Snapshot, p Plan, done Done) v1alpha1.AgentR
 	c := status.On(&st.Conditions, s.Run.Generation, s.Now)
 	outcome, reason, message := l.verdict(p, done)
 	if outcome == nil {
+		// An ended run that is executed again has no end any more.
+		st.Output, st.OutputDigest, st.CompletionTime = nil, "", nil
 		c.Set(v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, reason, message)
 		c.Working(reason, message)
 		pinned(c, st.Pinned, metav1.ConditionUnknown, reason, message)

@@ -159,11 +159,9 @@ func (s *subject) reserved() *contract.Fault {
 // oldest Recipe, whatever the order of events was.
 func (s *subject) conflict() *contract.Fault {
 	name := s.Recipe.EffectiveToolName()
-	for i := range s.Grants {
-		if g := &s.Grants[i]; g.Namespace == s.Recipe.Namespace && g.Spec.Tool.Name == name {
-			return contract.Faultf(contract.ReasonNameConflict,
-				"ToolGrant %s declares a tool named %q; set another spec.toolName", g.Name, name)
-		}
+	if g := s.granter(name); g != "" {
+		return contract.Faultf(contract.ReasonNameConflict,
+			"ToolGrant %s declares a tool named %q; set another spec.toolName", g, name)
 	}
 	for _, o := range s.others() {
 		if o.EffectiveToolName() == name && older(o, s.Recipe) {
@@ -174,17 +172,29 @@ func (s *subject) conflict() *contract.Fault {
 	return nil
 }
 
+// recursion refuses calls of recipes. A name that a ToolGrant declares is that
+// tool: a recipe that wants the name as well is refused itself.
 func (s *subject) recursion() *contract.Fault {
 	if name := s.Recipe.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) {
 		return contract.Faultf(contract.ReasonRecursive, "spec.tools names the recipe itself, %q; take it out", name)
 	}
 	for _, o := range s.others() {
-		if name := o.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) {
+		if name := o.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) && s.granter(name) == "" {
 			return contract.Faultf(contract.ReasonRecursive,
 				"spec.tools names %q, which is Recipe %s; a recipe can only call tools", name, o.Name)
 		}
 	}
 	return nil
+}
+
+// granter names a ToolGrant of the namespace that declares the tool, or "".
+func (s *subject) granter(tool string) string {
+	for i := range s.Grants {
+		if g := &s.Grants[i]; g.Namespace == s.Recipe.Namespace && g.Spec.Tool.Name == tool {
+			return g.Name
+		}
+	}
+	return ""
 }
 
 func (s *subject) others() []*v1alpha1.Recipe {
