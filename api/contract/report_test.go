@@ -34,14 +34,14 @@ func TestVerify(t *testing.T) {
 		"whole":                 {func(*Execution) {}, ""},
 		"still running":         {func(e *Execution) { *e = claimedExecution() }, ""},
 		"failed":                {func(e *Execution) { e.Fail(Faultf(ReasonTimeout, "t")) }, ""},
-		"output went missing":   {func(e *Execution) { e.Output = nil }, ""},
-		"output spelled anew":   {func(e *Execution) { e.Output = json.RawMessage(`{"b": 1, "a": [2]}`) }, ""},
+		"output went missing":   {func(e *Execution) { e.Output = "" }, ""},
+		"output spelled anew":   {func(e *Execution) { e.Output = `{"b": 1, "a": [2]}` }, "own digest"},
 		"another run":           {func(e *Execution) { e.RunUID = "v" }, "run UID"},
 		"another generation":    {func(e *Execution) { e.Generation = 1 }, "generation 1, not 2"},
 		"another bundle":        {func(e *Execution) { e.BundleDigest = Digest(nil) }, "another bundle"},
 		"no claim":              {func(e *Execution) { e.Claim = Claim{} }, "no pod"},
-		"output changed":        {func(e *Execution) { e.Output = json.RawMessage(`{"a":[3],"b":1}`) }, "own digest"},
-		"output no JSON":        {func(e *Execution) { e.Output = json.RawMessage(`{`) }, "own digest"},
+		"output changed":        {func(e *Execution) { e.Output = `{"b":1,"a":[3]}` }, "own digest"},
+		"output no JSON":        {func(e *Execution) { e.Output = `{` }, "own digest"},
 		"no output digest":      {func(e *Execution) { e.OutputDigest = "" }, "output digest"},
 		"digest of no form":     {func(e *Execution) { e.OutputDigest = "sha256:x" }, "output digest"},
 		"succeeded with error":  {func(e *Execution) { e.Error = &ExecutionError{Reason: ReasonTimeout} }, "has an error"},
@@ -73,7 +73,7 @@ func TestVerify(t *testing.T) {
 func TestFailForgetsTheOutput(t *testing.T) {
 	e := succeeded(t, `1`)
 	e.Fail(Faultf(ReasonSyntaxError, "%s", strings.Repeat("é", 5000)).At(3, 4))
-	if e.Output != nil || e.OutputDigest != "" || e.Result != ResultFailed {
+	if e.Output != "" || e.OutputDigest != "" || e.Result != ResultFailed {
 		t.Errorf("execution %+v", e)
 	}
 	if n := len(e.Error.Message); n > MaxMessageBytes {
@@ -109,7 +109,7 @@ func TestOutputSurvivesTheAPIServer(t *testing.T) {
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			if err := got.Verify(expected); err != nil {
+			if err := got.Verify(expected); err != nil || got.Output != value {
 				t.Errorf("%v: %s", err, raw)
 			}
 		})

@@ -35,8 +35,8 @@ func TestTerminationMessage(t *testing.T) {
 		// want is what must be left of it.
 		want func(*Execution) bool
 	}{
-		"all fits":         {func(e *Execution) { e.Calls = journalOf(2) }, func(e *Execution) bool { return string(e.Output) == `1` && len(e.Calls) == 4 }},
-		"the output goes":  {func(e *Execution) { _ = e.Succeed(json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)) }, func(e *Execution) bool { return e.Output == nil && ValidDigest(e.OutputDigest) }},
+		"all fits":         {func(e *Execution) { e.Calls = journalOf(2) }, func(e *Execution) bool { return e.Output == `1` && len(e.Calls) == 4 }},
+		"the output goes":  {func(e *Execution) { _ = e.Succeed(json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)) }, func(e *Execution) bool { return e.Output == "" && ValidDigest(e.OutputDigest) }},
 		"refused calls go": {func(e *Execution) { e.Calls = append(journalOf(6), slices.Repeat(journalOf(1)[1:], 20)...) }, func(e *Execution) bool { return len(e.Calls) == 6 && e.Calls[0].ArgumentsDigest != "" }},
 		"digests go":       {func(e *Execution) { e.Calls = journalOf(15) }, func(e *Execution) bool { return len(e.Calls) == 15 && e.Calls[0].ArgumentsDigest == "" }},
 		"proven calls go":  {func(e *Execution) { e.Calls = journalOf(100) }, func(e *Execution) bool { return len(Ambiguous(e.Calls)) == 10 && len(e.Calls) == 10 }},
@@ -106,7 +106,7 @@ func TestParseTerminationRefuses(t *testing.T) {
 		"nothing":           nil,
 		"text":              []byte("codeact-runtime: not claimed"),
 		"cut short":         good[:len(good)-1],
-		"changed":           bytes.Replace(good, []byte(`"output":1`), []byte(`"output":2`), 1),
+		"changed":           bytes.Replace(good, []byte(`"output":"1"`), []byte(`"output":"2"`), 1),
 		"another version":   bytes.Replace(good, []byte(terminationVersion), []byte("report.v2"), 1),
 		"more behind":       append(bytes.Clone(good), " {}"...),
 		"twice":             append(bytes.Clone(good), good...),
