@@ -40,7 +40,7 @@ func TestVerify(t *testing.T) {
 		"another generation":    {func(e *Execution) { e.Generation = 1 }, "generation 1, not 2"},
 		"another bundle":        {func(e *Execution) { e.BundleDigest = Digest(nil) }, "another bundle"},
 		"no claim":              {func(e *Execution) { e.Claim = Claim{} }, "no pod"},
-		"output changed":        {func(e *Execution) { e.Output = `{"a":[3],"b":1}` }, "own digest"},
+		"output changed":        {func(e *Execution) { e.Output = `{"b":1,"a":[3]}` }, "own digest"},
 		"output no JSON":        {func(e *Execution) { e.Output = `{` }, "own digest"},
 		"no output digest":      {func(e *Execution) { e.OutputDigest = "" }, "output digest"},
 		"digest of no form":     {func(e *Execution) { e.OutputDigest = "sha256:x" }, "output digest"},
@@ -109,7 +109,7 @@ func TestOutputSurvivesTheAPIServer(t *testing.T) {
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			if err := got.Verify(expected); err != nil {
+			if err := got.Verify(expected); err != nil || got.Output != value {
 				t.Errorf("%v: %s", err, raw)
 			}
 		})

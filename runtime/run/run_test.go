@@ -191,7 +191,7 @@ func TestSuccess(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if e := p.last(); string(e.Output) != `{"paid":7}` || e.Usage.ChildCalls != 1 || e.Usage.HeapBytes == 0 || e.CompletionTime == "" {
+	if e := p.last(); e.Output != `{"paid":7}` || e.Usage.ChildCalls != 1 || e.Usage.HeapBytes == 0 || e.CompletionTime == "" {
 		t.Errorf("report %+v", e)
 	}
 	if diff := cmp.Diff(p.last(), *p.message()); diff != "" {
