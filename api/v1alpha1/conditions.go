@@ -1,5 +1,10 @@
 package v1alpha1
 
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Condition types. Ready, Pinned and Succeeded are the ones to wait for;
 // Reconciling and Stalled follow kstatus: each is present only while it is True.
 const (
@@ -47,6 +52,16 @@ const (
 	LabelRunUID = "codeact.dev/run-uid"
 	// LabelGeneration is the execution generation.
 	LabelGeneration = "codeact.dev/execution-generation"
+	// AnnotationExecutionDigest is the digest of what the spec asked for, on the
+	// ConfigMap and the pod: it tells which spec a pod executes when the status
+	// write that should have said so was lost.
+	AnnotationExecutionDigest = "codeact.dev/execution-digest"
 	// AnnotationBundleDigest is the digest of the pinned bundle, on the ConfigMap and the pod.
 	AnnotationBundleDigest = "codeact.dev/bundle-digest"
 )
+
+// IsReady reports whether the conditions say Ready about exactly this generation.
+func IsReady(conditions []metav1.Condition, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
+}

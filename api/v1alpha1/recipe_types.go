@@ -147,11 +147,3 @@ type RecipeList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Recipe `json:"items"`
 }
-
-// EffectiveToolName is what the recipe is called as a tool.
-func (r *Recipe) EffectiveToolName() string {
-	if r.Spec.ToolName != "" {
-		return r.Spec.ToolName
-	}
-	return r.Name
-}

@@ -24,7 +24,7 @@ metadata: {name: ns}
 		wantErr bool
 	}{
 		"the same": {got: base},
-		"order, comments, namespace and Helm's labels": {got: `
+		"order, comments, namespace and Helm's marks": {got: `
 # Source: x
 kind: ConfigMap
 apiVersion: v1

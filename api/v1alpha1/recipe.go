@@ -1,0 +1,55 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// DefaultInputSchema is the input schema of a Recipe that has none.
+const DefaultInputSchema = `{"type":"object"}`
+
+// EffectiveToolName is what the recipe is called as a tool.
+func (r *Recipe) EffectiveToolName() string {
+	if r.Spec.ToolName != "" {
+		return r.Spec.ToolName
+	}
+	return r.Name
+}
+
+// InputSchema returns the JSON text of the effective input schema.
+func (r *Recipe) InputSchema() json.RawMessage {
+	if s := rawJSON(r.Spec.InputSchema); s != nil {
+		return s
+	}
+	return json.RawMessage(DefaultInputSchema)
+}
+
+// OutputSchema returns the JSON text of the output schema, empty without one.
+func (r *Recipe) OutputSchema() json.RawMessage { return rawJSON(r.Spec.OutputSchema) }
+
+// SourceDigest returns the digest of exactly the bytes of the source.
+func (r *Recipe) SourceDigest() string { return contract.Digest([]byte(r.Spec.Source)) }
+
+// ManifestDigest returns the digest of all that the recipe is to its users: its
+// effective name, description, source, schemas, tools and limits. Two spellings
+// of one recipe have one digest.
+func (r *Recipe) ManifestDigest() (string, error) {
+	b, err := contract.Canonical(struct {
+		ToolName     string           `json:"toolName"`
+		Description  string           `json:"description"`
+		SourceDigest string           `json:"sourceDigest"`
+		InputSchema  json.RawMessage  `json:"inputSchema"`
+		OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
+		Tools        []string         `json:"tools"`
+		Limits       *contract.Limits `json:"limits,omitempty"`
+	}{
+		r.EffectiveToolName(), r.Spec.Description, r.SourceDigest(), r.InputSchema(), r.OutputSchema(),
+		slices.Sorted(slices.Values(r.Spec.Tools)), r.Spec.Limits,
+	})
+	if err != nil {
+		return "", err
+	}
+	return contract.Digest(b), nil
+}

@@ -1,0 +1,93 @@
+// Manager runs the controllers of the CodeAct operator.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/controllers"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	o := controllers.Options{Operator: settings.Default()}
+	qps, burst := 100.0, 200
+	logging := zap.Options{}
+	bind(flag.CommandLine, &o, &qps, &burst)
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: there are only flags", flag.Arg(0))
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("read the cluster's configuration: %w", err)
+	}
+	cfg.QPS, cfg.Burst = float32(qps), burst
+	return controllers.Run(ctrl.SetupSignalHandler(), cfg, o)
+}
+
+// bind declares the manager's flags.
+func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
+	op := &o.Operator
+	f.StringVar(&op.Runtime.Image, "runtime-image", "", "image of the runtime pods (required)")
+	f.Func("runtime-image-pull-policy", "when the image is pulled: Always, IfNotPresent or Never", func(s string) error {
+		switch p := corev1.PullPolicy(s); p {
+		case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever, "":
+			op.Runtime.PullPolicy = p
+			return nil
+		}
+		return fmt.Errorf("want Always, IfNotPresent or Never")
+	})
+	f.Func("runtime-command", "program of the image and its arguments, split at blanks (default /runtime); empty is the image's entry point",
+		func(s string) error { op.Runtime.Command = strings.Fields(s); return nil })
+	f.BoolVar(&op.Enabled, "codeact-enabled", op.Enabled, "let runs start; without it every new run ends as Disabled")
+	f.Func("limit-default", "name=value: the limit of programs that ask for none (repeatable)", limit(&op.Defaults))
+	f.Func("limit-ceiling", "name=value: the highest limit that a recipe or run may ask for (repeatable)", limit(&op.Ceilings))
+	f.Func("codeact-default", "Allow or Deny: what a tool's codeAct: Inherit means (default Allow)", func(s string) error {
+		op.CodeActDefault = contract.CodeActPolicy(s)
+		return nil
+	})
+	f.Func("hard-deny", "comma-separated names of tools that code may never call, in place of the built-in list", func(s string) error {
+		op.HardDeny = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
+		return nil
+	})
+	f.IntVar(&o.Concurrency, "concurrency", 4, "how many objects of one kind are looked at at once")
+	f.Float64Var(qps, "kube-api-qps", *qps, "requests a second to the API server")
+	f.IntVar(burst, "kube-api-burst", *burst, "requests at once to the API server")
+	f.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics; "0" switches them off`)
+	f.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" switches them off`)
+	f.BoolVar(&o.LeaderElection, "leader-elect", false, "let only one of several managers act")
+	f.StringVar(&o.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; the manager's own by default")
+}
+
+// limit parses name=value into one limit.
+func limit(into *contract.Limits) func(string) error {
+	return func(s string) error {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return fmt.Errorf("want name=value")
+		}
+		v, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return fmt.Errorf("limit %s: %q is no whole number", name, value)
+		}
+		return into.Set(name, v)
+	}
+}

@@ -1,0 +1,120 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/controllers/status"
+)
+
+// IndexWaiting finds the runs that wait for recipe or grants: those with the
+// value "true".
+const IndexWaiting = "waiting"
+
+// Waiting reports whether a run still waits to be launched.
+func Waiting(run *v1alpha1.AgentRun) bool {
+	return !isFinished(run) && run.Status.Launches == 0
+}
+
+// retryQuota is how long a launch that was refused waits for the next try;
+// retryStale is how long a decision on an old look does.
+const (
+	retryQuota = 5 * time.Second
+	retryStale = 100 * time.Millisecond
+)
+
+// Reconciler brings AgentRuns to their end.
+type Reconciler struct {
+	// Client reads from the cache; Reader asks the API server itself.
+	Client   client.Client
+	Reader   client.Reader
+	Events   events.EventRecorder
+	Clock    clock.PassiveClock
+	Operator settings.Operator
+	Metrics  *Metrics
+}
+
+// +kubebuilder:rbac:groups=codeact.dev,resources=agentruns,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=codeact.dev,resources=agentruns/status,verbs=patch
+// +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=codeact-runtime
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile looks, decides, does and tells.
+func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctrl.Result, error) {
+	s, err := r.observe(ctx, run)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := Decide(r.Operator, s)
+	done, failed := r.act(ctx, s, p)
+	if done.Stale {
+		return ctrl.Result{RequeueAfter: retryStale}, nil
+	}
+	after := run.DeepCopy()
+	after.Status = Settle(r.Operator, s, p, done)
+	changed, err := status.Write(ctx, r.Client, run, after)
+	switch {
+	case apierrors.IsConflict(err) && failed == nil:
+		return ctrl.Result{RequeueAfter: retryStale}, nil
+	case client.IgnoreNotFound(err) != nil:
+		failed = errors.Join(failed, fmt.Errorf("write the status: %w", err))
+	case changed:
+		r.tell(run, after)
+	}
+	if failed != nil {
+		return ctrl.Result{}, failed
+	}
+	if done.Refused != nil && !isFinished(after) {
+		return ctrl.Result{RequeueAfter: retryQuota}, nil
+	}
+	return ctrl.Result{RequeueAfter: p.RequeueAfter}, nil
+}
+
+// SetupWithManager registers the reconciler. The runs that wait are looked at
+// again whenever a recipe or a grant of their namespace changes.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("agentrun").
+		For(&v1alpha1.AgentRun{}).
+		Owns(&corev1.Pod{}).
+		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
+		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.AsReconciler[*v1alpha1.AgentRun](r.Client, r))
+}
+
+func (r *Reconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
+	var runs v1alpha1.AgentRunList
+	err := r.Client.List(ctx, &runs, client.InNamespace(o.GetNamespace()), client.MatchingFields{IndexWaiting: "true"})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the runs that wait")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range runs.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+	}
+	return out
+}

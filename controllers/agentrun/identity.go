@@ -1,0 +1,59 @@
+package agentrun
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+const (
+	// runtimeClusterRole is what a runtime pod may do; it has the name of the
+	// ServiceAccount.
+	runtimeClusterRole = contract.RuntimeServiceAccount
+	// fieldManager owns what the manager applies.
+	fieldManager = "codeact-operator"
+)
+
+// ensureIdentity gives the namespace the one ServiceAccount of its runtime pods
+// and binds it to what they may do. It writes only what is absent or different.
+func (r *Reconciler) ensureIdentity(ctx context.Context, namespace string) error {
+	key := client.ObjectKey{Namespace: namespace, Name: contract.RuntimeServiceAccount}
+	sa, err := get(ctx, r.Client, key, &corev1.ServiceAccount{})
+	if err != nil {
+		return fmt.Errorf("get ServiceAccount %s: %w", key.Name, err)
+	}
+	managed := map[string]string{"app.kubernetes.io/managed-by": "codeact-operator"}
+	if sa == nil {
+		apply := corev1ac.ServiceAccount(key.Name, namespace).WithLabels(managed)
+		if err := r.Client.Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply ServiceAccount %s: %w", key.Name, err)
+		}
+	}
+	rb, err := get(ctx, r.Client, key, &rbacv1.RoleBinding{})
+	if err != nil {
+		return fmt.Errorf("get RoleBinding %s: %w", key.Name, err)
+	}
+	if rb != nil && bindsRuntime(rb) {
+		return nil
+	}
+	apply := rbacv1ac.RoleBinding(key.Name, namespace).WithLabels(managed).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(runtimeClusterRole)).
+		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(key.Name).WithNamespace(namespace))
+	if err := r.Client.Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply RoleBinding %s: %w", key.Name, err)
+	}
+	return nil
+}
+
+func bindsRuntime(rb *rbacv1.RoleBinding) bool {
+	return rb.RoleRef == rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: runtimeClusterRole} &&
+		len(rb.Subjects) == 1 && rb.Subjects[0].Kind == rbacv1.ServiceAccountKind &&
+		rb.Subjects[0].Name == contract.RuntimeServiceAccount && rb.Subjects[0].Namespace == rb.Namespace
+}

@@ -1,0 +1,84 @@
+package agentrun
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
+)
+
+// observe is the only reader. It reads what the state of the run makes
+// necessary, from the cache where a stale answer does no harm.
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snapshot, error) {
+	s := Snapshot{Now: r.Clock.Now(), Run: run}
+	if !run.DeletionTimestamp.IsZero() {
+		return s, nil
+	}
+	name := client.ObjectKey{Namespace: run.Namespace, Name: Name(run, currentGeneration(run))}
+	var err error
+	if s.Pod, err = get(ctx, r.Client, name, &corev1.Pod{}); err != nil {
+		return s, fmt.Errorf("get the pod: %w", err)
+	}
+	if isFinished(run) {
+		return s, nil
+	}
+	if s.Pod == nil && run.Status.PodName != "" {
+		// The cache may not have seen the pod yet. That a pod is gone is only
+		// believed from the API server.
+		if s.Pod, err = get(ctx, r.Reader, name, &corev1.Pod{}); err != nil {
+			return s, fmt.Errorf("get the pod: %w", err)
+		}
+	}
+	pod := s.Pod
+	if !ours(run, pod) {
+		pod = nil
+	}
+	if want := pinnedDigest(run, pod); want != "" && (pod == nil || run.Status.Pinned == nil) {
+		if s.Pin, err = get(ctx, r.Reader, name, &corev1.ConfigMap{}); err != nil {
+			return s, fmt.Errorf("get the pinned ConfigMap: %w", err)
+		}
+	}
+	if pod != nil || run.Status.Pinned != nil {
+		return s, nil
+	}
+	return s, r.observeAuthority(ctx, &s)
+}
+
+// observeAuthority reads the recipe and the grants: what a run is pinned from,
+// and never again after that.
+func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
+	var err error
+	if ref := s.Run.Spec.Recipe; ref != nil {
+		key := client.ObjectKey{Namespace: s.Run.Namespace, Name: ref.Name}
+		if s.Recipe, err = get(ctx, r.Client, key, &v1alpha1.Recipe{}); err != nil {
+			return fmt.Errorf("get the Recipe: %w", err)
+		}
+	}
+	for _, tool := range (&look{Snapshot: *s}).asked() {
+		var grants v1alpha1.ToolGrantList
+		err := r.Client.List(ctx, &grants, client.InNamespace(s.Run.Namespace), client.MatchingFields{toolgrant.IndexTool: tool})
+		if err != nil {
+			return fmt.Errorf("list the ToolGrants of tool %s: %w", tool, err)
+		}
+		s.Grants = append(s.Grants, grants.Items...)
+	}
+	return nil
+}
+
+// get returns nil for an object that is absent.
+func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, into T) (T, error) {
+	err := c.Get(ctx, key, into)
+	if err == nil {
+		return into, nil
+	}
+	var none T
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	return none, err
+}

@@ -1,0 +1,177 @@
+package agentrun
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+)
+
+const (
+	// runtimeUser is the user and group of the runtime: nobody in particular.
+	runtimeUser = 65532
+	// graceSeconds is what the runtime has to report when it is stopped.
+	graceSeconds = 15
+	// tokenSeconds is how long a projected token lasts; the kubelet renews it.
+	tokenSeconds = 3600
+	// memoryHeadroom is what the runtime needs beside heap and stack, in bytes.
+	memoryHeadroom = 64 << 20
+)
+
+// NewPod returns the one pod that executes the pin.
+func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
+	no, yes, user, grace := false, true, int64(runtimeUser), int64(graceSeconds)
+	deadline := int64((run.Timeout() + podSlack + time.Second - 1) / time.Second)
+	volumes, mounts := volumesOf(pin)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: run.Namespace, Name: pin.Name,
+			Labels:          labelsOf(run, pin.Bundle.Run.Generation),
+			Annotations:     pin.annotations(),
+			OwnerReferences: ownedBy(run),
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ServiceAccountName:            contract.RuntimeServiceAccount,
+			AutomountServiceAccountToken:  &yes,
+			EnableServiceLinks:            &no,
+			ActiveDeadlineSeconds:         &deadline,
+			TerminationGracePeriodSeconds: &grace,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user,
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name:                     contract.RuntimeContainer,
+				Image:                    rt.Image,
+				Command:                  rt.Command,
+				ImagePullPolicy:          rt.PullPolicy,
+				Resources:                resourcesOf(run, pin.Bundle.Limits),
+				VolumeMounts:             mounts,
+				TerminationMessagePath:   contract.TerminationPath,
+				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+			Volumes: volumes,
+		},
+	}
+	c := &pod.Spec.Containers[0]
+	c.Env = envOf(pin, c.Resources)
+	place(&pod.Spec, run.Spec.Pod)
+	return pod
+}
+
+// place applies what a tenant may choose of the pod.
+func place(spec *corev1.PodSpec, o *v1alpha1.PodOptions) {
+	if o == nil {
+		return
+	}
+	spec.NodeSelector, spec.Tolerations = o.NodeSelector, o.Tolerations
+	spec.RuntimeClassName, spec.PriorityClassName = o.RuntimeClassName, o.PriorityClassName
+}
+
+func envOf(pin *Pin, r corev1.ResourceRequirements) []corev1.EnvVar {
+	field := func(name, p string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: p}}}
+	}
+	env := []corev1.EnvVar{
+		{Name: contract.EnvBundleDigest, Value: pin.Digest},
+		field(contract.EnvPodName, "metadata.name"),
+		field(contract.EnvPodUID, "metadata.uid"),
+	}
+	if m, ok := r.Limits[corev1.ResourceMemory]; ok {
+		// The collector works harder near the container's limit instead of being killed at it.
+		env = append(env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(m.Value()/10*9, 10)})
+	}
+	return env
+}
+
+// volumesOf mounts the pin, and one folder for each tool that has a credential.
+// A folder, not a file: the kubelet renews it when the credential changes.
+func volumesOf(pin *Pin) ([]corev1.Volume, []corev1.VolumeMount) {
+	volumes := []corev1.Volume{{Name: "bundle", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: pin.Name},
+		Items:                []corev1.KeyToPath{{Key: contract.BundleKey, Path: contract.BundleKey}},
+	}}}}
+	mounts := []corev1.VolumeMount{{Name: "bundle", MountPath: contract.BundleDir, ReadOnly: true}}
+	for _, t := range pin.Bundle.Tools {
+		p := credential(t.Auth)
+		if p == nil {
+			continue
+		}
+		name := fmt.Sprintf("auth-%d", len(volumes))
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{*p}},
+		}})
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: name, MountPath: path.Dir(contract.CredentialPath(t.Tool.Name)), ReadOnly: true,
+		})
+	}
+	return volumes, mounts
+}
+
+func credential(a contract.Auth) *corev1.VolumeProjection {
+	file := path.Base(contract.CredentialPath("x"))
+	switch a.Type {
+	case contract.AuthSecretRef:
+		return &corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: a.SecretName},
+			Items:                []corev1.KeyToPath{{Key: a.SecretKey, Path: file}},
+		}}
+	case contract.AuthServiceAccountToken:
+		seconds := int64(tokenSeconds)
+		return &corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+			Audience: a.Audience, ExpirationSeconds: &seconds, Path: file,
+		}}
+	case contract.AuthNone:
+	}
+	return nil
+}
+
+// resourcesOf are the tenant's, filled up with what the limits of the program
+// need. A default request never exceeds a limit that the tenant has set.
+func resourcesOf(run *v1alpha1.AgentRun, l contract.Limits) corev1.ResourceRequirements {
+	var out corev1.ResourceRequirements
+	if run.Spec.Pod != nil && run.Spec.Pod.Resources != nil {
+		out = *run.Spec.Pod.Resources.DeepCopy()
+	}
+	if out.Limits == nil {
+		out.Limits = corev1.ResourceList{}
+	}
+	if out.Requests == nil {
+		out.Requests = corev1.ResourceList{}
+	}
+	if _, ok := out.Limits[corev1.ResourceMemory]; !ok {
+		need := resource.NewQuantity(roundUp(l.HeapBytes+l.StackBytes+memoryHeadroom, 1<<20), resource.BinarySI)
+		if asked, ok := out.Requests[corev1.ResourceMemory]; ok && asked.Cmp(*need) > 0 {
+			*need = asked
+		}
+		out.Limits[corev1.ResourceMemory] = *need
+	}
+	for name, q := range map[corev1.ResourceName]resource.Quantity{
+		corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+	} {
+		if _, ok := out.Requests[name]; ok {
+			continue
+		}
+		if most, ok := out.Limits[name]; ok && most.Cmp(q) < 0 {
+			q = most
+		}
+		out.Requests[name] = q
+	}
+	return out
+}
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

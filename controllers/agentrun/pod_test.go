@@ -1,0 +1,158 @@
+package agentrun_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/test/builders"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestGolden holds the whole pod and the whole pin: a change of either is a
+// change of what runs.
+func TestGolden(t *testing.T) {
+	class := "gvisor"
+	runs := map[string]agentrun.Snapshot{
+		"code": {Run: builders.MakeRun("hello").Code(echo).Input(`{"n":1}`).Obj()},
+		"recipe": {
+			Run: builders.MakeRun("report.weekly").Label("tier", "batch").Recipe("sweep").Input(`{"q":"x"}`).Timeout(90 * time.Second).
+				Pod(v1alpha1.PodOptions{
+					NodeSelector: map[string]string{"pool": "runs"}, RuntimeClassName: &class, PriorityClassName: "low",
+					Tolerations: []corev1.Toleration{{Key: "runs", Operator: corev1.TolerationOpExists}},
+					Resources:   &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+				}).Obj(),
+			Recipe: builders.MakeRecipe("sweep", calling, "search", "pay", "mail").Ready("", "").Obj(),
+			Grants: []v1alpha1.ToolGrant{
+				*search().Capabilities([]string{contract.CapabilityRunLabels}, []string{contract.CapabilityRunLabels}).Obj(),
+				*builders.MakeGrant("pay", "pay").Secret("pay-token", "token").Effect(contract.EffectEffectful).MaxCalls(1).Ready("", "").Obj(),
+				*builders.MakeGrant("mail", "mail").Token("mail.example").Effect(contract.EffectIdempotent).Ready("", "").Obj(),
+			},
+		},
+	}
+	for name, s := range runs {
+		t.Run(name, func(t *testing.T) {
+			s.Now = now
+			op := settings.Default()
+			op.Runtime.Image, op.Runtime.PullPolicy = "registry.example/codeact:v0", corev1.PullIfNotPresent
+			p := agentrun.Decide(op, s)
+			if p.Verb != agentrun.VerbLaunch {
+				t.Fatalf("verb %q: %s %+v", p.Verb, p.Message, p.Outcome)
+			}
+			golden(t, name+"-pod.yaml", agentrun.NewPod(op.Runtime, s.Run, p.Pin))
+			golden(t, name+"-pin.yaml", p.Pin.ConfigMap(s.Run))
+		})
+	}
+}
+
+func golden(t *testing.T, file string, o any) {
+	t.Helper()
+	got, err := yaml.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s is not the golden one; go test -update writes it anew: %s", file, d)
+	}
+}
+
+func TestNames(t *testing.T) {
+	tests := map[string]string{
+		"short":              "r",
+		"dots":               "a.b.c",
+		"a cut at a dot":     strings.Repeat("a", 49) + "." + strings.Repeat("b", 200),
+		"a label-sized name": strings.Repeat("x", 63),
+		"the longest name":   strings.Repeat("y", 253),
+		"long with dashes":   strings.Repeat("z-", 126) + "z",
+	}
+	for what, name := range tests {
+		t.Run(what, func(t *testing.T) {
+			run := builders.MakeRun(name).Code(echo).Obj()
+			run.UID = "3f2a9f0e-7a54-4d4c-9a43-0a0a0a0a0a0a"
+			for _, generation := range []int64{1, 12345678901} {
+				got := agentrun.Name(run, generation)
+				if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
+					t.Errorf("%q: %v", got, errs)
+				}
+			}
+			if agentrun.Name(run, 1) == agentrun.Name(run, 2) {
+				t.Error("two generations have one name")
+			}
+			other := run.DeepCopy()
+			other.UID = "another"
+			if agentrun.Name(run, 1) == agentrun.Name(other, 1) {
+				t.Error("two runs have one name")
+			}
+			p := agentrun.Decide(settings.Default(), agentrun.Snapshot{Now: now, Run: run})
+			for k, v := range agentrun.NewPod(settings.Runtime{}, run, p.Pin).Labels {
+				if errs := validation.IsValidLabelValue(v); len(errs) > 0 {
+					t.Errorf("label %s=%q: %v", k, v, errs)
+				}
+			}
+		})
+	}
+}
+
+func TestResources(t *testing.T) {
+	list := func(cpu, mem string) corev1.ResourceList {
+		out := corev1.ResourceList{}
+		if cpu != "" {
+			out[corev1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		if mem != "" {
+			out[corev1.ResourceMemory] = resource.MustParse(mem)
+		}
+		return out
+	}
+	tests := map[string]struct {
+		asked                    *corev1.ResourceRequirements
+		wantRequests, wantLimits corev1.ResourceList
+	}{
+		"none":             {wantRequests: list("50m", "64Mi"), wantLimits: list("", "97Mi")},
+		"a limit":          {asked: &corev1.ResourceRequirements{Limits: list("", "256Mi")}, wantRequests: list("50m", "64Mi"), wantLimits: list("", "256Mi")},
+		"small limits":     {asked: &corev1.ResourceRequirements{Limits: list("10m", "32Mi")}, wantRequests: list("10m", "32Mi"), wantLimits: list("10m", "32Mi")},
+		"a large request":  {asked: &corev1.ResourceRequirements{Requests: list("2", "1Gi")}, wantRequests: list("2", "1Gi"), wantLimits: list("", "1Gi")},
+		"all of it":        {asked: &corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("2", "2Gi")}, wantRequests: list("1", "1Gi"), wantLimits: list("2", "2Gi")},
+		"requests of zero": {asked: &corev1.ResourceRequirements{Requests: list("0", "0")}, wantRequests: list("0", "0"), wantLimits: list("", "97Mi")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := builders.MakeRun("r").Code(echo)
+			if tc.asked != nil {
+				b.Resources(*tc.asked)
+			}
+			run := b.Obj()
+			p := agentrun.Decide(settings.Default(), agentrun.Snapshot{Now: now, Run: run})
+			got := agentrun.NewPod(settings.Runtime{}, run, p.Pin).Spec.Containers[0].Resources
+			for what, x := range map[string][2]corev1.ResourceList{"requests": {tc.wantRequests, got.Requests}, "limits": {tc.wantLimits, got.Limits}} {
+				if d := cmp.Diff(x[0], x[1], cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })); d != "" {
+					t.Errorf("%s: %s", what, d)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package agentrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/status"
+)
+
+// oomKilled is the kubelet's reason for a container that ran out of memory. The
+// kernel may have killed any process of it, so its exit code means nothing.
+const oomKilled = "OOMKilled"
+
+// expected is what a report of this generation must be about.
+func (l *look) expected() contract.Expected {
+	x := contract.Expected{RunUID: string(l.Run.UID), Generation: l.generation}
+	if p := l.Run.Status.Pinned; p != nil {
+		x.BundleDigest = p.Digest
+	} else if l.pin != nil {
+		x.BundleDigest = l.pin.Digest
+	}
+	return x
+}
+
+// report returns the verified report that says how this generation ended, or
+// nil: the run's status first, then the termination message.
+func (l *look) report() *contract.Execution {
+	if e := l.execution(); e != nil && e.Result != "" && e.Verify(l.expected()) == nil && l.claimant(e) {
+		return e
+	}
+	return l.termination()
+}
+
+// claimant reports whether the pod that is there, if any, is the one that the
+// report names.
+func (l *look) claimant(e *contract.Execution) bool {
+	return l.pod == nil || string(l.pod.UID) == e.Claim.PodUID
+}
+
+// termination returns the report that the pod left as its termination message,
+// if it is whole, about this execution, and by this pod. Success needs more: the
+// claim in the run's status, which only that pod can have written, and a
+// container that was not killed.
+func (l *look) termination() *contract.Execution {
+	t := terminated(l.pod)
+	if t == nil {
+		return nil
+	}
+	e, err := contract.ParseTermination([]byte(t.Message))
+	if err != nil || e.Verify(l.expected()) != nil || e.Result == "" || !l.claimant(e) {
+		return nil
+	}
+	if l.claimed() && l.execution().Claim.PodUID != e.Claim.PodUID {
+		return nil
+	}
+	if e.Result == contract.ResultSucceeded && (t.Reason == oomKilled || !l.claimed()) {
+		return nil
+	}
+	return e
+}
+
+// closing is the report of an execution that a change of the spec ends: what is
+// known of it, without its output. It is nil when nothing was ever claimed.
+func (l *look) closing() *contract.Execution {
+	e := l.report()
+	if e == nil {
+		e = l.execution()
+	}
+	if e == nil {
+		return nil
+	}
+	e = e.DeepCopy()
+	if e.Result == "" {
+		e.Fail(contract.Faultf(contract.ReasonSuperseded, "the spec was changed while this execution ran"))
+	}
+	e.Output = ""
+	return e
+}
+
+// outcomeOf words a verified report.
+func outcomeOf(e *contract.Execution) *Outcome {
+	if e.Result == contract.ResultSucceeded {
+		o := &Outcome{Succeeded: true, Reason: v1alpha1.ReasonSucceeded, Message: "the program returned",
+			Output: json.RawMessage(e.Output), OutputDigest: e.OutputDigest}
+		if len(o.Output) == 0 {
+			o.Message = "the program returned, but its output did not fit the report that came when the API could not be reached: only its digest is known"
+		}
+		return o
+	}
+	msg := status.Locate(int(e.Error.Line), int(e.Error.Column), e.Error.Message)
+	if calls := contract.Ambiguous(e.Calls); len(calls) > 0 {
+		msg += "; " + nameCalls(calls)
+	}
+	return &Outcome{Reason: string(e.Error.Reason), Message: msg}
+}
+
+func failed(r contract.Reason, format string, args ...any) *Outcome {
+	f := contract.Faultf(r, format, args...)
+	return &Outcome{Reason: string(r), Message: f.Message}
+}
+
+func faulted(f *contract.Fault) *Outcome {
+	return &Outcome{Reason: string(f.Reason), Message: status.Describe(f), Line: f.Line, Column: f.Column}
+}
+
+// maxNamedCalls bounds the calls that a message names; the journal has them all.
+const maxNamedCalls = 16
+
+// nameCalls names calls that may have happened.
+func nameCalls(calls []contract.Call) string {
+	var names []string
+	for _, c := range calls[:min(len(calls), maxNamedCalls)] {
+		names = append(names, fmt.Sprintf("%s (%s)", c.Tool, c.ID))
+	}
+	more := ""
+	if n := len(calls) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return "these calls may have happened, their outcome is unknown: " + strings.Join(names, ", ") + more
+}
+
+// terminated is the end of the runtime container, or nil.
+func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	if pod == nil {
+		return nil
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == contract.RuntimeContainer {
+			return c.State.Terminated
+		}
+	}
+	return nil
+}

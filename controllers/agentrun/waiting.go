@@ -1,0 +1,178 @@
+package agentrun
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/recipe"
+)
+
+func cancelledBeforeStart(l *look) *Plan {
+	if !l.Run.Spec.Cancel {
+		return nil
+	}
+	return settle(failed(contract.ReasonCancelled, "spec.cancel is set; nothing was started"))
+}
+
+func disabled(l *look) *Plan {
+	if l.op.Enabled {
+		return nil
+	}
+	return settle(failed(contract.ReasonDisabled, "the administrator has switched the execution of programs off"))
+}
+
+// pinnedBefore launches from the pin of a launch that was refused: it is read,
+// never made again.
+func pinnedBefore(l *look) *Plan {
+	if l.Run.Status.Pinned == nil {
+		return nil
+	}
+	if l.pinErr != nil {
+		return settle(failed(contract.ReasonInterrupted, "%v", l.pinErr))
+	}
+	return l.launchPlan(l.pin)
+}
+
+func limitsTooHigh(l *look) *Plan {
+	return refuse(l.op.Check(l.Run.Spec.Limits))
+}
+
+// sourceRefused checks a program of the run's own. A recipe's is checked by its
+// own controller.
+func sourceRefused(l *look) *Plan {
+	if l.Run.Spec.Code == nil {
+		return nil
+	}
+	return refuse(recipe.Inspect(l.Run.Spec.Code.Source, l.limits().SourceBytes))
+}
+
+func recipeMissing(l *look) *Plan {
+	if l.Run.Spec.Recipe == nil || l.Recipe != nil {
+		return nil
+	}
+	return l.wait(contract.ReasonRecipeNotFound, fmt.Sprintf("there is no Recipe %s in this namespace", l.Run.Spec.Recipe.Name))
+}
+
+// recipeNotReady waits for the recipe's own verdict about exactly its present
+// generation. That it lacks grants is no verdict about this run: the run's own
+// eligibility is asked later, and names the tool.
+func recipeNotReady(l *look) *Plan {
+	if l.Recipe == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(l.Recipe.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case c == nil || c.ObservedGeneration != l.Recipe.Generation:
+		return l.wait(contract.ReasonRecipeNotReady, fmt.Sprintf("Recipe %s has not been checked yet", l.Recipe.Name))
+	case v1alpha1.IsReady(l.Recipe.Status.Conditions, l.Recipe.Generation) || c.Reason == string(contract.ReasonToolsNotGranted):
+	default:
+		return l.wait(contract.ReasonRecipeNotReady, fmt.Sprintf("Recipe %s is not Ready: %s: %s", l.Recipe.Name, c.Reason, c.Message))
+	}
+	if n, most := int64(len(l.Recipe.Spec.Source)), l.limits().SourceBytes; n > most {
+		return settle(failed(contract.ReasonSourceTooLarge, "the source of Recipe %s has %d bytes, more than limits.sourceBytes, %d", l.Recipe.Name, n, most))
+	}
+	return nil
+}
+
+func inputRefused(l *look) *Plan {
+	in := l.Run.Input()
+	if n, most := int64(len(in)), l.limits().InputBytes; n > most {
+		return settle(failed(contract.ReasonInputTooLarge, "spec.input has %d bytes, more than limits.inputBytes, %d", n, most))
+	}
+	var text []byte
+	if l.Recipe != nil {
+		text = l.Recipe.InputSchema()
+	}
+	schema, err := contract.CompileSchema(text)
+	if err != nil {
+		return refuse(err)
+	}
+	if err := schema.Validate(in); err != nil {
+		return settle(failed(contract.ReasonInvalidInput, "spec.input: %v", err))
+	}
+	return nil
+}
+
+func toolsRefused(l *look) *Plan {
+	refused := l.projection().Refused
+	if len(refused) == 0 {
+		return nil
+	}
+	var why []string
+	for _, r := range refused {
+		why = append(why, fmt.Sprintf("%s (rule %s): %s", r.Name, r.Rule, r.Message))
+	}
+	return l.wait(contract.ReasonToolsNotGranted, strings.Join(why, "; "))
+}
+
+func launch(l *look) *Plan {
+	pin, err := newPin(l)
+	if err != nil {
+		return refuse(err)
+	}
+	return l.launchPlan(pin)
+}
+
+func (l *look) launchPlan(pin *Pin) *Plan {
+	return &Plan{Verb: VerbLaunch, Pin: pin, Reason: v1alpha1.ReasonRunning,
+		Message: runningMessage(pin.Name), RequeueAfter: until(l.Now, l.Now.Add(l.Run.Timeout()+endSlack))}
+}
+
+// wait waits for r to be mended, at most until the run's startDeadline.
+func (l *look) wait(r contract.Reason, why string) *Plan {
+	if l.Now.Before(l.startBy()) {
+		return &Plan{Verb: VerbWait, Reason: string(r), Message: why, RequeueAfter: until(l.Now, l.startBy())}
+	}
+	return settle(l.waited(string(r), why))
+}
+
+// waited ends a wait that was in vain.
+func (l *look) waited(r, why string) *Outcome {
+	return failed(contract.Reason(r), "%s (waited %s, spec.startDeadline)", why, l.Run.StartDeadline())
+}
+
+func settle(o *Outcome) *Plan { return &Plan{Verb: VerbSettle, Outcome: o} }
+
+// refuse settles the run with an error that waiting cannot mend; nil for no error.
+func refuse(err error) *Plan {
+	if err == nil {
+		return nil
+	}
+	var f *contract.Fault
+	if errors.As(err, &f) {
+		return settle(faulted(f))
+	}
+	return settle(failed(contract.ReasonInvalidInput, "%v", err))
+}
+
+// asked are the tools that the program names.
+func (l *look) asked() []string {
+	switch {
+	case l.Run.Spec.Code != nil:
+		return l.Run.Spec.Code.Tools
+	case l.Recipe != nil:
+		return l.Recipe.Spec.Tools
+	}
+	return nil
+}
+
+func (l *look) projection() contract.Projection {
+	s := contract.Subject{Namespace: l.Run.Namespace, Labels: l.Run.Labels, Now: l.Now}
+	if l.Recipe != nil {
+		s.Recipe = l.Recipe.Name
+	}
+	return contract.Eligible(s, l.op.Eligibility(), v1alpha1.ContractGrants(l.Grants), l.asked())
+}
+
+func (l *look) limits() contract.Limits {
+	var of *contract.Limits
+	if l.Recipe != nil {
+		of = l.Recipe.Spec.Limits
+	}
+	return l.op.Limits(of, l.Run.Spec.Limits)
+}

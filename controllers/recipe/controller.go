@@ -1,0 +1,77 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/controllers/status"
+)
+
+// Reconciler keeps the status of Recipes.
+type Reconciler struct {
+	Client   client.Client
+	Events   events.EventRecorder
+	Clock    clock.PassiveClock
+	Operator settings.Operator
+}
+
+// +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
+// +kubebuilder:rbac:groups=codeact.dev,resources=recipes/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile looks, decides and tells.
+func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.Result, error) {
+	if !rcp.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.observe(ctx, rcp)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := Decide(r.Operator, s)
+	after := rcp.DeepCopy()
+	after.Status = Settle(s, p)
+	changed, err := status.Write(ctx, r.Client, rcp, after)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
+	}
+	if changed && p.Verb == VerbRefuse && reason(rcp) != reason(after) {
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", status.Describe(p.Fault))
+	}
+	return ctrl.Result{}, nil
+}
+
+func reason(r *v1alpha1.Recipe) string {
+	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// SetupWithManager registers the reconciler. Other recipes of the same tool
+// name, and grants of the tools that a recipe calls, have it judged again.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("recipe").
+		For(&v1alpha1.Recipe{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.ofRecipe),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
+}

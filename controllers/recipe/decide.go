@@ -1,0 +1,269 @@
+// Package recipe decides whether a Recipe may be used by runs.
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/sandbox/check"
+)
+
+// Snapshot is all that the decision sees.
+type Snapshot struct {
+	// Now is the time of the look.
+	Now time.Time
+	// Recipe is the object.
+	Recipe *v1alpha1.Recipe
+	// Recipes are Recipes of the same namespace. Only those whose tool name the
+	// recipe has, or calls, matter.
+	Recipes []v1alpha1.Recipe
+	// Grants are ToolGrants of the same namespace. Only those that declare the
+	// recipe's tool name, or a tool that it calls, matter.
+	Grants []v1alpha1.ToolGrant
+}
+
+// Verb says what a Plan does. The zero Verb is invalid.
+type Verb string
+
+// The verbs.
+const (
+	// VerbAccept makes the recipe Ready.
+	VerbAccept Verb = "Accept"
+	// VerbWait says which tools have no usable grant yet.
+	VerbWait Verb = "Wait"
+	// VerbRefuse says what is wrong with the recipe.
+	VerbRefuse Verb = "Refuse"
+)
+
+// Plan is the decision.
+type Plan struct {
+	Verb Verb
+	// Fault is why the recipe is refused or waits.
+	Fault *contract.Fault
+	// Source and Schema are the faults of these two parts, or nil.
+	Source, Schema *contract.Fault
+	// Note is what the static check saw beside faults; empty is nothing.
+	Note string
+	// Tools says of each declared tool whether it can be called, sorted by name.
+	Tools []v1alpha1.RecipeTool
+}
+
+// subject is a Snapshot with what the checks share.
+type subject struct {
+	Snapshot
+	op   settings.Operator
+	info check.Info
+	bad  *contract.Fault
+}
+
+// checks of the object as a whole are asked in this order, after source and
+// schema; the first fault refuses the recipe.
+var checks = []func(*subject) *contract.Fault{
+	(*subject).source,
+	(*subject).schemas,
+	(*subject).limits,
+	(*subject).reserved,
+	(*subject).conflict,
+	(*subject).recursion,
+}
+
+// Decide judges one recipe.
+func Decide(op settings.Operator, s Snapshot) Plan {
+	x := &subject{Snapshot: s, op: op}
+	x.info, x.bad = inspect(s.Recipe.Spec.Source, op.Limits(s.Recipe.Spec.Limits, nil).SourceBytes)
+	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.tools()}
+	for _, c := range checks {
+		if f := c(x); f != nil {
+			p.Verb, p.Fault = VerbRefuse, f
+			return p
+		}
+	}
+	if f := missing(p.Tools); f != nil {
+		p.Verb, p.Fault = VerbWait, f
+	}
+	return p
+}
+
+// Inspect checks the text of a program statically: its size, its syntax, and
+// that it declares main. The error is a *contract.Fault.
+func Inspect(source string, maxBytes int64) error {
+	if _, f := inspect(source, maxBytes); f != nil {
+		return f
+	}
+	return nil
+}
+
+func inspect(source string, maxBytes int64) (check.Info, *contract.Fault) {
+	info, err := check.Source(source, maxBytes)
+	if err != nil {
+		return info, asFault(err, contract.ReasonSyntaxError)
+	}
+	if !info.HasMain {
+		return info, contract.Faultf(contract.ReasonJavaScriptError,
+			"the program declares no main: add a plain function main(input) at its top level")
+	}
+	return info, nil
+}
+
+func asFault(err error, otherwise contract.Reason) *contract.Fault {
+	var f *contract.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return contract.Faultf(otherwise, "%v", err)
+}
+
+func (s *subject) source() *contract.Fault {
+	want, got := s.Recipe.Spec.SourceDigest, s.Recipe.SourceDigest()
+	if want != "" && want != got {
+		return contract.Faultf(contract.ReasonDigestMismatch,
+			"spec.source has the digest %s, not spec.sourceDigest %s; review the source again or mend the digest", got, want)
+	}
+	return s.bad
+}
+
+func (s *subject) schemas() *contract.Fault {
+	for _, x := range []struct {
+		path string
+		text []byte
+	}{{"spec.inputSchema", s.Recipe.InputSchema()}, {"spec.outputSchema", s.Recipe.OutputSchema()}} {
+		if _, err := contract.CompileSchema(x.text); err != nil {
+			f := asFault(err, contract.ReasonSchemaInvalid)
+			return contract.Faultf(f.Reason, "%s: %s", x.path, f.Message)
+		}
+	}
+	return nil
+}
+
+func (s *subject) limits() *contract.Fault {
+	if err := s.op.Check(s.Recipe.Spec.Limits); err != nil {
+		return asFault(err, contract.ReasonLimitsTooHigh)
+	}
+	return nil
+}
+
+func (s *subject) reserved() *contract.Fault {
+	if name := s.Recipe.EffectiveToolName(); contract.ReservedName(name) {
+		return contract.Faultf(contract.ReasonReservedName, "the tool name %q belongs to the runtime; set another spec.toolName", name)
+	}
+	return nil
+}
+
+// conflict gives a tool name to the ToolGrant that declares it, else to the
+// oldest Recipe, whatever the order of events was.
+func (s *subject) conflict() *contract.Fault {
+	name := s.Recipe.EffectiveToolName()
+	if g := s.granter(name); g != "" {
+		return contract.Faultf(contract.ReasonNameConflict,
+			"ToolGrant %s declares a tool named %q; set another spec.toolName", g, name)
+	}
+	for _, o := range s.others() {
+		if o.EffectiveToolName() == name && older(o, s.Recipe) {
+			return contract.Faultf(contract.ReasonNameConflict,
+				"Recipe %s, which is older, has the tool name %q already; set another spec.toolName", o.Name, name)
+		}
+	}
+	return nil
+}
+
+// recursion refuses calls of recipes. A name that a ToolGrant declares is that
+// tool: a recipe that wants the name as well is refused itself.
+func (s *subject) recursion() *contract.Fault {
+	if name := s.Recipe.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) {
+		return contract.Faultf(contract.ReasonRecursive, "spec.tools names the recipe itself, %q; take it out", name)
+	}
+	for _, o := range s.others() {
+		if name := o.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) && s.granter(name) == "" {
+			return contract.Faultf(contract.ReasonRecursive,
+				"spec.tools names %q, which is Recipe %s; a recipe can only call tools", name, o.Name)
+		}
+	}
+	return nil
+}
+
+// granter names a ToolGrant of the namespace that declares the tool, or "".
+func (s *subject) granter(tool string) string {
+	for i := range s.Grants {
+		if g := &s.Grants[i]; g.Namespace == s.Recipe.Namespace && g.Spec.Tool.Name == tool {
+			return g.Name
+		}
+	}
+	return ""
+}
+
+func (s *subject) others() []*v1alpha1.Recipe {
+	var out []*v1alpha1.Recipe
+	for i := range s.Recipes {
+		if o := &s.Recipes[i]; o.Namespace == s.Recipe.Namespace && o.Name != s.Recipe.Name {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.Recipe) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func older(a, b *v1alpha1.Recipe) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// tools asks the one eligibility function about the declared tools. Which runs a
+// grant selects by their labels is the runs' matter: the recipe has a usable
+// grant when some run may use it.
+func (s *subject) tools() []v1alpha1.RecipeTool {
+	grants := v1alpha1.ContractGrants(s.Grants)
+	for i := range grants {
+		grants[i].Authority.Selects = nil
+	}
+	p := contract.Eligible(
+		contract.Subject{Namespace: s.Recipe.Namespace, Recipe: s.Recipe.Name, Now: s.Now},
+		s.op.Eligibility(), grants, s.Recipe.Spec.Tools)
+	var out []v1alpha1.RecipeTool
+	for _, g := range p.Tools {
+		out = append(out, v1alpha1.RecipeTool{Name: g.Tool.Name, Usable: true, Grant: g.Name})
+	}
+	for _, r := range p.Refused {
+		out = append(out, v1alpha1.RecipeTool{
+			Name: contract.Truncate(r.Name, 64), Rule: string(r.Rule), Message: contract.Truncate(r.Message, contract.MaxMessageBytes),
+		})
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.RecipeTool) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func missing(tools []v1alpha1.RecipeTool) *contract.Fault {
+	var names []string
+	for _, t := range tools {
+		if !t.Usable {
+			names = append(names, fmt.Sprintf("%s (%s: %s)", t.Name, t.Rule, t.Message))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return contract.Faultf(contract.ReasonToolsNotGranted, "waiting for usable grants of: %s", strings.Join(names, "; "))
+}
+
+// undeclared names the literal tool names of the source that spec.tools lacks:
+// such a call can never work, but the program may never reach it.
+func (s *subject) undeclared() string {
+	var names []string
+	for _, n := range s.info.ToolNames {
+		if !slices.Contains(s.Recipe.Spec.Tools, n) {
+			names = append(names, fmt.Sprintf("%q", contract.Truncate(n, 64)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the source calls %s, which spec.tools does not name: such a call ends a run with %s",
+		strings.Join(names, ", "), contract.ReasonToolNotAllowed)
+}

@@ -1,0 +1,111 @@
+// Package controllers is the one list of what the manager runs.
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
+	"github.com/codeact-dev/codeact-operator/controllers/recipe"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
+)
+
+// Scheme returns the kinds that the manager knows.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	return s, v1alpha1.AddToScheme(s)
+}
+
+// CacheOptions keeps the manager's memory to what it owns: runtime pods, the
+// runtime's identity and the product's kinds. ConfigMaps and Secrets are never
+// cached, and Secrets never read.
+func CacheOptions() (cache.Options, error) {
+	runtimePods, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	identity := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", contract.RuntimeServiceAccount)}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:            {Label: labels.NewSelector().Add(*runtimePods)},
+			&corev1.ServiceAccount{}: identity,
+			&rbacv1.RoleBinding{}:    identity,
+		},
+	}, nil
+}
+
+// Setup registers indexes and reconcilers with the manager. concurrency bounds
+// how many objects of one kind are looked at at once.
+func Setup(ctx context.Context, mgr ctrl.Manager, op settings.Operator, concurrency int) error {
+	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	m, err := agentrun.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	recorder := mgr.GetEventRecorder("codeact-operator")
+	now := clock.RealClock{}
+	grants := &toolgrant.Reconciler{Client: mgr.GetClient(), Events: recorder, Clock: now}
+	if err := grants.SetupWithManager(mgr, concurrency); err != nil {
+		return fmt.Errorf("set up ToolGrants: %w", err)
+	}
+	recipes := &recipe.Reconciler{Client: mgr.GetClient(), Events: recorder, Clock: now, Operator: op}
+	if err := recipes.SetupWithManager(mgr, concurrency); err != nil {
+		return fmt.Errorf("set up Recipes: %w", err)
+	}
+	runs := &agentrun.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Clock: now, Operator: op, Metrics: m,
+	}
+	if err := runs.SetupWithManager(mgr, concurrency); err != nil {
+		return fmt.Errorf("set up AgentRuns: %w", err)
+	}
+	return nil
+}
+
+// Index registers the indexes by which the reconcilers find objects.
+func Index(ctx context.Context, i client.FieldIndexer) error {
+	for _, x := range []struct {
+		object client.Object
+		field  string
+		of     client.IndexerFunc
+	}{
+		{&v1alpha1.ToolGrant{}, toolgrant.IndexTool, func(o client.Object) []string {
+			return []string{o.(*v1alpha1.ToolGrant).Spec.Tool.Name}
+		}},
+		{&v1alpha1.Recipe{}, recipe.IndexToolName, func(o client.Object) []string {
+			return []string{o.(*v1alpha1.Recipe).EffectiveToolName()}
+		}},
+		{&v1alpha1.Recipe{}, recipe.IndexTools, func(o client.Object) []string {
+			return o.(*v1alpha1.Recipe).Spec.Tools
+		}},
+		{&v1alpha1.AgentRun{}, agentrun.IndexWaiting, func(o client.Object) []string {
+			return []string{fmt.Sprint(agentrun.Waiting(o.(*v1alpha1.AgentRun)))}
+		}},
+	} {
+		if err := i.IndexField(ctx, x.object, x.field, x.of); err != nil {
+			return fmt.Errorf("index %T by %s: %w", x.object, x.field, err)
+		}
+	}
+	return nil
+}

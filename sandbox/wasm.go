@@ -1,0 +1,217 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Section numbers of the WebAssembly binary format that rewrite touches.
+const (
+	secCustom   = 0
+	secType     = 1
+	secImport   = 2
+	secFunction = 3
+	secMemory   = 5
+	secGlobal   = 6
+	secExport   = 7
+	secCode     = 10
+	secData     = 11
+	secCount    = 12 // how many data segments there are
+)
+
+const wasmHeader = "\x00asm\x01\x00\x00\x00"
+
+type section struct {
+	id   byte
+	body []byte
+}
+
+// splitSections cuts a module into its sections, without the custom ones: it
+// is not to be debugged.
+func splitSections(in []byte) ([]section, error) {
+	if len(in) < 8 || string(in[:8]) != wasmHeader {
+		return nil, errors.New("not a WebAssembly module")
+	}
+	var out []section
+	r := &reader{b: in, p: 8}
+	for r.p < len(in) {
+		id := r.byte()
+		body := r.bytes(int(r.uleb()))
+		if r.bad {
+			return nil, errors.New("cut section")
+		}
+		if id != secCustom {
+			out = append(out, section{id, append([]byte(nil), body...)})
+		}
+	}
+	return out, nil
+}
+
+func joinSections(secs []section) []byte {
+	out := []byte(wasmHeader)
+	for _, s := range secs {
+		out = append(out, s.id)
+		out = appendUleb(out, uint64(len(s.body)))
+		out = append(out, s.body...)
+	}
+	return out
+}
+
+// reader walks over a part of a module. After a read beyond the end bad is set
+// and every further read answers zero.
+type reader struct {
+	b   []byte
+	p   int
+	bad bool
+}
+
+func (r *reader) byte() byte {
+	if r.p >= len(r.b) {
+		r.bad = true
+		return 0
+	}
+	r.p++
+	return r.b[r.p-1]
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n < 0 || n > len(r.b)-r.p {
+		r.bad, r.p = true, len(r.b)
+		return nil
+	}
+	r.p += n
+	return r.b[r.p-n : r.p]
+}
+
+func (r *reader) uleb() uint64 {
+	var v uint64
+	for s := 0; s < 64; s += 7 {
+		c := r.byte()
+		v |= uint64(c&0x7f) << s
+		if c < 0x80 {
+			return v
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *reader) sleb() int64 {
+	var v int64
+	for s := 0; s < 64; s += 7 {
+		c := r.byte()
+		v |= int64(c&0x7f) << s
+		if c < 0x80 {
+			if c&0x40 != 0 && s+7 < 64 {
+				v |= -1 << (s + 7)
+			}
+			return v
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *reader) name() string { return string(r.bytes(int(r.uleb()))) }
+
+func (r *reader) rest() []byte { return r.b[r.p:] }
+
+func appendUleb(b []byte, v uint64) []byte {
+	for v >= 0x80 {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v))
+}
+
+func appendSleb(b []byte, v int64) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+// Opcodes that rewrite looks for or writes.
+const (
+	opUnreachable  = 0x00
+	opLoop         = 0x03
+	opIf           = 0x04
+	opEnd          = 0x0b
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opDrop         = 0x1a
+	opLocalGet     = 0x20
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opI32Const     = 0x41
+	opI64Const     = 0x42
+	opI32Eqz       = 0x45
+	opI32LtU       = 0x49
+	opI32Sub       = 0x6b
+	typeI32        = 0x7f
+	typeFunc       = 0x60
+	blockVoid      = 0x40
+	exportGlobal   = 3
+)
+
+// skip moves past one instruction, its opcode included. An opcode that the
+// examined build does not have is an error.
+func (r *reader) skip() error {
+	op := r.byte()
+	switch {
+	case op == 0x02 || op == opLoop || op == opIf, // block types
+		op == 0x0c || op == 0x0d || op == opCall,
+		op >= opLocalGet && op <= 0x26,
+		op == opI32Const || op == opI64Const, op == 0xd2:
+		r.uleb()
+	case op == 0x0e: // br_table
+		for n := r.uleb() + 1; n > 0 && !r.bad; n-- {
+			r.uleb()
+		}
+	case op == opCallIndirect, op >= 0x28 && op <= 0x3e: // type+table, align+offset
+		r.uleb()
+		r.uleb()
+	case op == 0x1c: // select with types
+		r.bytes(int(r.uleb()))
+	case op == 0x3f || op == 0x40 || op == 0xd0:
+		r.byte()
+	case op == 0x43:
+		r.bytes(4)
+	case op == 0x44:
+		r.bytes(8)
+	case op == 0xfc:
+		return r.skipBulk()
+	case op == 0x00 || op == 0x01 || op == 0x05 || op == opEnd || op == 0x0f || op == opDrop || op == 0x1b,
+		op >= opI32Eqz && op <= 0xc4, op == 0xd1:
+	default:
+		return fmt.Errorf("unknown opcode %#x", op)
+	}
+	return r.err()
+}
+
+// skipBulk moves past what follows the prefix 0xfc: saturating conversions and
+// bulk memory.
+func (r *reader) skipBulk() error {
+	switch s := r.uleb(); s {
+	case 0, 1, 2, 3, 4, 5, 6, 7:
+	case 8, 10, 12, 14: // memory.init, memory.copy, table.init, table.copy
+		r.uleb()
+		r.uleb()
+	case 9, 11, 13, 15, 16, 17:
+		r.uleb()
+	default:
+		return fmt.Errorf("unknown opcode 0xfc %d", s)
+	}
+	return r.err()
+}
+
+func (r *reader) err() error {
+	if r.bad {
+		return errors.New("cut instruction")
+	}
+	return nil
+}

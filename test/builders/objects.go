@@ -1,0 +1,165 @@
+package builders
+
+import (
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+)
+
+// Recipe makes a Recipe.
+type Recipe struct{ o v1alpha1.Recipe }
+
+// MakeRecipe makes a recipe with a UID of its own and generation 1.
+func MakeRecipe(name, source string, tools ...string) *Recipe {
+	return &Recipe{v1alpha1.Recipe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-of-" + name), Generation: 1},
+		Spec:       v1alpha1.RecipeSpec{Source: source, Tools: tools},
+	}}
+}
+
+// Obj returns a copy of the object.
+func (b *Recipe) Obj() *v1alpha1.Recipe { return b.o.DeepCopy() }
+
+// In puts it into a namespace.
+func (b *Recipe) In(namespace string) *Recipe { b.o.Namespace = namespace; return b }
+
+// UID sets its UID; empty leaves it to the API server.
+func (b *Recipe) UID(uid string) *Recipe { b.o.UID = types.UID(uid); return b }
+
+// Created sets when it was created.
+func (b *Recipe) Created(t time.Time) *Recipe {
+	b.o.CreationTimestamp = metav1.NewTime(t)
+	return b
+}
+
+// ToolName sets its tool name.
+func (b *Recipe) ToolName(n string) *Recipe { b.o.Spec.ToolName = n; return b }
+
+// SourceDigest sets the digest that its source must have.
+func (b *Recipe) SourceDigest(d string) *Recipe { b.o.Spec.SourceDigest = d; return b }
+
+// InputSchema sets the JSON text of its input schema.
+func (b *Recipe) InputSchema(s string) *Recipe { b.o.Spec.InputSchema = raw(s); return b }
+
+// OutputSchema sets the JSON text of its output schema.
+func (b *Recipe) OutputSchema(s string) *Recipe { b.o.Spec.OutputSchema = raw(s); return b }
+
+// Limits sets its limits.
+func (b *Recipe) Limits(l contract.Limits) *Recipe { b.o.Spec.Limits = &l; return b }
+
+// Ready gives it a Ready condition; an empty reason means True.
+func (b *Recipe) Ready(reason, message string) *Recipe {
+	b.o.Status.Conditions = ready(b.o.Generation, reason, message)
+	return b
+}
+
+// Generation sets its generation and leaves its conditions behind.
+func (b *Recipe) Generation(n int64) *Recipe { b.o.Generation = n; return b }
+
+// Grant makes a ToolGrant.
+type Grant struct{ o v1alpha1.ToolGrant }
+
+// MakeGrant makes a grant of one HTTP tool with a UID of its own and generation 1.
+func MakeGrant(name, tool string) *Grant {
+	return &Grant{v1alpha1.ToolGrant{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-of-" + name), Generation: 1},
+		Spec: v1alpha1.ToolGrantSpec{
+			Tool:    v1alpha1.ToolDeclaration{Name: tool},
+			Backend: v1alpha1.ToolBackend{HTTP: &v1alpha1.HTTPBackend{URL: "http://tools.example/" + tool}},
+		},
+	}}
+}
+
+// Obj returns a copy of the object.
+func (b *Grant) Obj() *v1alpha1.ToolGrant { return b.o.DeepCopy() }
+
+// In puts it into a namespace.
+func (b *Grant) In(namespace string) *Grant { b.o.Namespace = namespace; return b }
+
+// UID sets its UID; empty leaves it to the API server.
+func (b *Grant) UID(uid string) *Grant { b.o.UID = types.UID(uid); return b }
+
+// Created sets when it was created.
+func (b *Grant) Created(t time.Time) *Grant {
+	b.o.CreationTimestamp = metav1.NewTime(t)
+	return b
+}
+
+// Schemas sets the JSON texts of its schemas; empty ones stay unset.
+func (b *Grant) Schemas(input, output string) *Grant {
+	b.o.Spec.Tool.InputSchema, b.o.Spec.Tool.OutputSchema = raw(input), raw(output)
+	return b
+}
+
+// Effect sets the effect of its tool.
+func (b *Grant) Effect(e contract.Effect) *Grant { b.o.Spec.Tool.Effect = e; return b }
+
+// Kind sets the kind of its tool.
+func (b *Grant) Kind(k contract.ToolKind) *Grant { b.o.Spec.Tool.Kind = k; return b }
+
+// Capabilities has the tool ask for capabilities and the grant give them.
+func (b *Grant) Capabilities(asked, given []string) *Grant {
+	b.o.Spec.Tool.Dependencies = &v1alpha1.ToolDependencies{Capabilities: asked}
+	b.o.Spec.Grant.Capabilities = given
+	return b
+}
+
+// Secret has calls carry an entry of a Secret, asked for and granted.
+func (b *Grant) Secret(name, key string) *Grant {
+	b.o.Spec.Auth = &v1alpha1.ToolAuth{SecretRef: &v1alpha1.SecretKeyReference{Name: name, Key: key}}
+	return b.Capabilities([]string{contract.CapabilityAuth}, []string{contract.CapabilityAuth})
+}
+
+// Token has calls carry a projected token, asked for and granted.
+func (b *Grant) Token(audience string) *Grant {
+	b.o.Spec.Auth = &v1alpha1.ToolAuth{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: audience}}
+	return b.Capabilities([]string{contract.CapabilityAuth}, []string{contract.CapabilityAuth})
+}
+
+// Recipes limits it to runs of these recipes.
+func (b *Grant) Recipes(names ...string) *Grant { b.o.Spec.Grant.Recipes = names; return b }
+
+// Selector limits it to runs with these labels.
+func (b *Grant) Selector(s metav1.LabelSelector) *Grant { b.o.Spec.Grant.RunSelector = &s; return b }
+
+// NotAfter ends it.
+func (b *Grant) NotAfter(t time.Time) *Grant {
+	end := metav1.NewTime(t)
+	b.o.Spec.Grant.NotAfter = &end
+	return b
+}
+
+// MaxCalls bounds the calls of one run.
+func (b *Grant) MaxCalls(n int64) *Grant { b.o.Spec.Grant.MaxCallsPerRun = &n; return b }
+
+// Timeout bounds one call.
+func (b *Grant) Timeout(d time.Duration) *Grant {
+	b.o.Spec.Grant.Timeout = &metav1.Duration{Duration: d}
+	return b
+}
+
+// Ready gives it a Ready condition; an empty reason means True.
+func (b *Grant) Ready(reason, message string) *Grant {
+	b.o.Status.Conditions = ready(b.o.Generation, reason, message)
+	return b
+}
+
+func ready(generation int64, reason, message string) []metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, ObservedGeneration: generation}
+	if reason != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
+	}
+	return []metav1.Condition{c}
+}
+
+func raw(s string) *apiextensionsv1.JSON {
+	if s == "" {
+		return nil
+	}
+	return &apiextensionsv1.JSON{Raw: []byte(s)}
+}
