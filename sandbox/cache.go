@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 // sumSuffix names the file beside a cache entry that holds its sha256. wazero
@@ -56,6 +58,9 @@ func VerifyCache(ctx context.Context, dir string) error {
 	entries, err := entriesOf(dir)
 	if err != nil {
 		return fmt.Errorf("sandbox: cache: %w", err)
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("sandbox: cache: %s is empty", dir)
 	}
 	for _, path := range entries {
 		if err := checkEntry(path); err != nil {
@@ -109,6 +114,7 @@ func (e *Engine) compileWith(ctx context.Context, wasm []byte, cache wazero.Comp
 	if cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
+	ctx = experimental.WithCompilationWorkers(ctx, min(4, runtime.GOMAXPROCS(0)))
 	e.cache = cache
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := addHost(ctx, e.runtime); err != nil {
@@ -134,22 +140,24 @@ func soundCache(dir string) bool {
 		if checkEntry(path) == nil {
 			continue
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return false
+		for _, p := range []string{path, path + sumSuffix} {
+			if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// sealEntries writes the sums that are missing. A failure leaves an entry that
-// the next process replaces.
+// sealEntries writes the sums of new entries; soundCache has left no other ones
+// without. A failure leaves an entry that the next process replaces.
 func sealEntries(dir string) {
 	entries, err := entriesOf(dir)
 	if err != nil {
 		return
 	}
 	for _, path := range entries {
-		if _, err := os.Stat(path + sumSuffix); err == nil {
+		if checkEntry(path) == nil {
 			continue
 		}
 		sum, err := sumOf(path)

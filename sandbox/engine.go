@@ -46,8 +46,9 @@ type Engine struct {
 	image        *image
 	context, run uint64 // addresses and values that are the same in every copy of the image
 
-	use    sync.RWMutex // held for reading by executions, for writing by Close
-	closed bool
+	mu      sync.Mutex // guards closed, and running against a start after Close
+	closed  bool
+	running sync.WaitGroup
 }
 
 //go:embed prelude.js
@@ -81,16 +82,29 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close waits for running executions and gives everything back. After it,
-// Execute answers WorkerLost.
+// Close waits for running executions and gives everything back. From its start
+// on, Execute answers WorkerLost.
 func (e *Engine) Close(ctx context.Context) error {
-	e.use.Lock()
-	defer e.use.Unlock()
-	if e.closed {
+	e.mu.Lock()
+	was := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	e.running.Wait()
+	if was {
 		return nil
 	}
-	e.closed = true
 	return e.release(ctx)
+}
+
+// begin admits one execution, which calls running.Done at its end. Executions
+// may nest, so this is no lock that Close could stand between.
+func (e *Engine) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.running.Add(1)
+	}
+	return !e.closed
 }
 
 func (e *Engine) release(ctx context.Context) error {
@@ -120,7 +134,7 @@ func (e *Engine) snapshot(ctx context.Context, data []extent) error {
 	defer in.close()
 	writeExtents(lm.b, data)
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
-		return fmt.Errorf("%s", firstLine(err))
+		return fmt.Errorf("%s", cleanly(err))
 	}
 	b, ok := in.mem.Read(0, in.mem.Size())
 	if !ok {

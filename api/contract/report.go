@@ -169,6 +169,9 @@ func (e *Execution) Verify(want Expected) error {
 		}
 		return nil
 	case ResultSucceeded:
+		if e.Error != nil {
+			return fmt.Errorf("the report says Succeeded and has an error")
+		}
 		return e.verifyOutput()
 	}
 	return fmt.Errorf("the report has an unknown result")

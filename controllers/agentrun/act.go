@@ -32,7 +32,7 @@ func (r *Reconciler) act(ctx context.Context, s Snapshot, p Plan) (Done, error) 
 	case VerbStop:
 		return Done{}, r.stop(ctx, s.Pod)
 	case VerbSupersede:
-		return r.confirmEnd(ctx, s.Run, p)
+		return r.confirmEnd(ctx, s, p)
 	case VerbExpire:
 		uid, version := s.Run.UID, s.Run.ResourceVersion
 		err := r.Client.Delete(ctx, s.Run, client.PropagationPolicy("Background"),
@@ -61,15 +61,16 @@ func (r *Reconciler) stop(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// confirmEnd makes sure that no pod of the generation is alive before the next
-// generation opens.
-func (r *Reconciler) confirmEnd(ctx context.Context, run *v1alpha1.AgentRun, p Plan) (Done, error) {
-	key := client.ObjectKey{Namespace: run.Namespace, Name: Name(run, p.Generation)}
+// confirmEnd makes sure that no pod of the generation, but the one that was
+// judged, is alive before the next generation opens.
+func (r *Reconciler) confirmEnd(ctx context.Context, s Snapshot, p Plan) (Done, error) {
+	key := client.ObjectKey{Namespace: s.Run.Namespace, Name: Name(s.Run, p.Generation)}
 	pod, err := get(ctx, r.Reader, key, &corev1.Pod{})
 	if err != nil {
 		return Done{}, fmt.Errorf("get the pod: %w", err)
 	}
-	return Done{Stale: ours(run, pod) && !podEnded(pod)}, nil
+	judged := s.Pod != nil && pod != nil && s.Pod.UID == pod.UID
+	return Done{Stale: ours(s.Run, pod) && !podEnded(pod) && !judged}, nil
 }
 
 // launch makes, in this order, the identity of runtime pods, the pin and the

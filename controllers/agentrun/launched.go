@@ -54,7 +54,7 @@ func cancelled(l *look) *Plan {
 	if !l.Run.Spec.Cancel {
 		return nil
 	}
-	if l.alive() && l.Now.Before(l.goneBy()) {
+	if l.alive() {
 		return l.stop("spec.cancel is set: the pod is stopped")
 	}
 	return &Plan{Verb: VerbSettle, Outcome: l.unproven(contract.ReasonCancelled, "spec.cancel is set; "+l.podEnd())}
@@ -65,7 +65,7 @@ func overdue(l *look) *Plan {
 	if l.Now.Before(l.endBy()) {
 		return nil
 	}
-	if l.alive() && l.Now.Before(l.goneBy()) {
+	if l.alive() {
 		return l.stop(fmt.Sprintf("the run did not end within its timeout of %s: the pod is stopped", l.Run.Timeout()))
 	}
 	why := fmt.Sprintf("the run did not end within its timeout of %s", l.Run.Timeout())

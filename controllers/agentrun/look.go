@@ -102,8 +102,12 @@ func (l *look) execution() *contract.Execution {
 // report that does not verify counts: nothing may start twice.
 func (l *look) claimed() bool { return l.execution() != nil }
 
-// alive reports whether the pod is there and may still do something.
-func (l *look) alive() bool { return l.pod != nil && !podEnded(l.pod) }
+// alive reports whether the pod is there and may still do something. Long after
+// its deadline it cannot, even when its node does not answer: the runtime ends
+// itself in time, and the API server takes no report of it.
+func (l *look) alive() bool {
+	return l.pod != nil && !podEnded(l.pod) && l.Now.Before(l.goneBy())
+}
 
 // startTime is when this generation began to wait.
 func (l *look) startTime() time.Time {
@@ -147,7 +151,7 @@ func (l *look) stop(why string) *Plan {
 	if l.pod.DeletionTimestamp != nil {
 		p.Verb = VerbWait
 	}
-	if l.Now.Before(l.goneBy()) {
+	if l.alive() {
 		p.RequeueAfter = until(l.Now, l.goneBy())
 	}
 	return p
