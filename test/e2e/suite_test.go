@@ -75,7 +75,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // installOperator installs config/default with the image under test.
 func installOperator(ctx context.Context) {
 	GinkgoHelper()
+	again := k8s.Get(ctx, types.NamespacedName{Namespace: operatorNamespace, Name: managerName}, &appsv1.Deployment{}) == nil
 	kubectlApply(ctx, operatorManifests(ctx))
+	if again { // the image under test may have the name of an older one
+		kubectl(ctx, "-n", operatorNamespace, "rollout", "restart", "deployment", managerName)
+	}
 	waitForManager(ctx)
 }
 

@@ -21,11 +21,16 @@ var _ = Describe("a tool that misbehaves", func() {
 	BeforeEach(func(ctx SpecContext) { s = newScene(ctx) })
 
 	DescribeTable("ends the run with what is proven about the call",
-		func(ctx SpecContext, effect contract.Effect, url string, want contract.Reason, state contract.CallState) {
+		func(ctx SpecContext, effect contract.Effect, url string, call contract.Reason, state contract.CallState) {
 			s.grant(ctx, "t", effect, "/", timeout(2*time.Second), func(g *v1alpha1.ToolGrantSpec) {
 				g.Backend.HTTP.URL = url
 			})
+			want := call
+			if call.Class() == contract.ClassCatchable {
+				want = contract.ReasonJavaScriptError // which the program did not catch
+			}
 			run := fails(ctx, s.code(ctx, callT, []string{"t"}), want)
+			Expect(run.Status.Execution.Calls[0].Reason).To(Equal(call))
 			Expect(states(run.Status.Execution)).To(Equal([]string{"t " + string(state)}))
 			Expect(pods(ctx, run)).To(HaveLen(1))
 			Expect(len(received(ctx, run))).To(BeNumerically("<=", 1), "sent more than once")
@@ -97,7 +102,8 @@ var _ = Describe("a credential", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "cred"}, StringData: map[string]string{"token": "wrong"},
 		})).To(Succeed())
 		s.grant(ctx, "t", contract.EffectReadOnly, "/auth", secretRef, capability(contract.CapabilityAuth))
-		run := fails(ctx, s.code(ctx, callT, []string{"t"}), contract.ReasonToolFailed)
+		run := fails(ctx, s.code(ctx, callT, []string{"t"}), contract.ReasonJavaScriptError)
+		Expect(run.Status.Execution.Calls[0].Reason).To(Equal(contract.ReasonToolFailed))
 		Expect(succeededOf(run).Message).To(And(ContainSubstring("401"), Not(ContainSubstring("wrong"))))
 	})
 
@@ -112,7 +118,8 @@ var _ = Describe("a credential", func() {
 				run = succeeds(ctx, run)
 				Expect(output(run)).To(HaveKeyWithValue("user", "system:serviceaccount:"+s.ns+":"+contract.RuntimeServiceAccount))
 			} else {
-				run = fails(ctx, run, contract.ReasonToolFailed)
+				run = fails(ctx, run, contract.ReasonJavaScriptError)
+				Expect(run.Status.Execution.Calls[0].Reason).To(Equal(contract.ReasonToolFailed))
 			}
 			Expect(k8s.Delete(ctx, run)).To(Succeed())
 			Expect(k8s.Delete(ctx, g)).To(Succeed())
