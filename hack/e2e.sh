@@ -36,7 +36,7 @@ hack/image/build.sh operator
 hack/image/build.sh program toolserver ./test/toolserver
 "$cluster" load-image dist/operator.tar dist/toolserver.tar
 
-KUBECONFIG=$("$cluster" path kubeconfig) HELM=$(tool helm) KUSTOMIZE=$(tool kustomize)
+KUBECONFIG=$("$cluster" kubeconfig) HELM=$(tool helm) KUSTOMIZE=$(tool kustomize)
 export KUBECONFIG HELM KUSTOMIZE CODEACT_CLUSTER=$cluster
 args=(-ginkgo.v)
 [ -z "${FOCUS:-}" ] || args+=(-ginkgo.focus "$FOCUS")

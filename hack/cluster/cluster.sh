@@ -12,7 +12,8 @@
 #   cluster.sh kubectl ARGS..   kubectl as admin
 #   cluster.sh exec CMD..       run CMD inside the cluster's network
 #   cluster.sh ctr ARGS..       containerd's client on node 1
-#   cluster.sh path WHAT        print a path: kubeconfig, state, log, audit, bin
+#   cluster.sh kubeconfig       print the path of the admin's kubeconfig
+#   cluster.sh path WHAT        print another path: state, log, audit, bin
 #   cluster.sh stop|start|restart NAME   one component (kubelet, kube-apiserver, containerd, kubelet-2, ...)
 #   cluster.sh node-up N        add worker node N (2..9) with its own kubelet, containerd and network
 #   cluster.sh node-down N      end it as a power cut would; the Node object stays
@@ -67,6 +68,7 @@ load-image) load_image "$@" ;;
 kubectl) kubectl_admin "$@" ;;
 exec) require_up; exec nsenter --target "$(pid_of init)" --mount --net -- sh -c 'cd "$0" && exec "$@"' "$PWD" "$@" ;; # nsenter --mount starts in /
 ctr) require_up; ctr_node "$@" ;;
+kubeconfig) path_of kubeconfig ;;
 path) path_of "${1:-}" ;;
 stop) require_up; stop_component "${1:?component}" ;;
 start) require_up; start_component "${1:?component}" ;;

@@ -45,13 +45,17 @@ func (c *Client) Claim(ctx context.Context) (*Claimed, error) {
 		Claim: contract.Claim{PodName: c.cfg.Pod.Name, PodUID: c.cfg.Pod.UID, Time: at.UTC().Format(time.RFC3339Nano)},
 	}
 	b := backoff{c.cfg.FirstWait}
+	var last error
 	for {
 		run, err := c.tryClaim(ctx, mine)
 		if err == nil {
 			return &Claimed{Execution: mine, Time: at, asked: run.asked(), digest: run.Status.ExecutionDigest}, nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err // what an answer said tells more than that the time ran out
+		}
 		if errors.Is(err, errRefused) || !b.wait(ctx) {
-			return nil, err
+			return nil, last
 		}
 	}
 }

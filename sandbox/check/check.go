@@ -4,8 +4,9 @@
 // or a property name is no matter. It needs no JavaScript engine, so that
 // controllers and command lines give the sandbox's verdicts.
 //
-// What it cannot judge, such as the pattern of a regular expression, QuickJS
-// does when the program is compiled.
+// QuickJS compiles the program all the same before it runs and has the last
+// word; the little that only it can tell, such as the names of Unicode
+// properties, has no line and column.
 package check
 
 import (

@@ -3,7 +3,7 @@
 //	manifestdiff WANT.yaml GOT.yaml
 //
 // Order, comments and formatting do not count; neither do Namespace objects and
-// the labels by which Helm marks what it installs. It exits 1 when they differ.
+// the marks that Helm puts on what it installs. It exits 1 when they differ.
 package main
 
 import (
@@ -21,8 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// helmLabels say who installed an object, not what it is.
-var helmLabels = []string{"app.kubernetes.io/managed-by", "helm.sh/chart"}
+// helmMarks say who installed an object and when it goes, not what it is.
+var helmMarks = map[string][]string{
+	"labels":      {"app.kubernetes.io/managed-by", "helm.sh/chart"},
+	"annotations": {"helm.sh/resource-policy"},
+}
 
 func main() {
 	log.SetFlags(0)
@@ -88,23 +91,25 @@ func read(file string) (map[string]map[string]any, error) {
 		if _, ok := objects[name]; ok {
 			return nil, fmt.Errorf("%s: %s is there twice", file, name)
 		}
-		dropHelmLabels(content)
+		dropHelmMarks(content)
 		objects[name] = content
 	}
 }
 
-// dropHelmLabels looks at plain maps: a label that is no string, and so no
+// dropHelmMarks looks at plain maps: a label that is no string, and so no
 // label to the typed accessors, has to show up as a difference.
-func dropHelmLabels(object map[string]any) {
+func dropHelmMarks(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
-	labels, ok := metadata["labels"].(map[string]any)
-	if !ok {
-		return
-	}
-	for _, l := range helmLabels {
-		delete(labels, l)
-	}
-	if len(labels) == 0 {
-		delete(metadata, "labels")
+	for field, marks := range helmMarks {
+		m, ok := metadata[field].(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, k := range marks {
+			delete(m, k)
+		}
+		if len(m) == 0 {
+			delete(metadata, field)
+		}
 	}
 }

@@ -24,7 +24,7 @@ metadata: {name: ns}
 		wantErr bool
 	}{
 		"the same": {got: base},
-		"order, comments, namespace and Helm's labels": {got: `
+		"order, comments, namespace and Helm's marks": {got: `
 # Source: x
 kind: ConfigMap
 apiVersion: v1
@@ -38,12 +38,13 @@ metadata:
 # nothing here
 ---
 `},
-		"a value":   {got: strings.Replace(base, "k: v", "k: w", 1), want: []string{"ConfigMap ns/a", `"w"`}},
-		"a label":   {got: strings.Replace(base, "app: x", "app: y", 1), want: []string{`"y"`}},
-		"a name":    {got: strings.Replace(base, "name: a", "name: b", 1), want: []string{"ConfigMap ns/a", "ConfigMap ns/b"}},
-		"twice":     {got: base + "---" + base, wantErr: true},
-		"not YAML":  {got: "{", wantErr: true},
-		"no object": {got: "", want: []string{"ConfigMap ns/a"}},
+		"a value":                   {got: strings.Replace(base, "k: v", "k: w", 1), want: []string{"ConfigMap ns/a", `"w"`}},
+		"a label":                   {got: strings.Replace(base, "app: x", "app: z", 1), want: []string{`"z"`}},
+		"a label that is no string": {got: strings.Replace(base, "app: x", "app: true", 1), want: []string{"bool(true)"}},
+		"a name":                    {got: strings.Replace(base, "name: a", "name: b", 1), want: []string{"ConfigMap ns/a", "ConfigMap ns/b"}},
+		"twice":                     {got: base + "---" + base, wantErr: true},
+		"not YAML":                  {got: "{", wantErr: true},
+		"no object":                 {got: "", want: []string{"ConfigMap ns/a"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
