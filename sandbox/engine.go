@@ -46,8 +46,9 @@ type Engine struct {
 	image        *image
 	context, run uint64 // addresses and values that are the same in every copy of the image
 
-	use    sync.RWMutex // held for reading by executions, for writing by Close
-	closed bool
+	mu      sync.Mutex // guards closed, and running against a start after Close
+	closed  bool
+	running sync.WaitGroup
 }
 
 //go:embed prelude.js
@@ -67,30 +68,43 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: ceiling of %d B heap and %d B stack, want at most %d and %d",
 			e.heapCeiling, e.stackCeiling, maxHeapCeiling, maxStackCeiling)
 	}
-	wasm, err := rewritten()
+	m, err := rewritten()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := e.compile(ctx, wasm, o.CacheDir); err != nil {
+	if err := e.compile(ctx, m.wasm, o.CacheDir); err != nil {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
-	if err := e.snapshot(ctx); err != nil {
+	if err := e.snapshot(ctx, m.data); err != nil {
 		e.release(ctx)
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}
 	return e, nil
 }
 
-// Close waits for running executions and gives everything back. After it,
-// Execute answers WorkerLost.
+// Close waits for running executions and gives everything back. From its start
+// on, Execute answers WorkerLost.
 func (e *Engine) Close(ctx context.Context) error {
-	e.use.Lock()
-	defer e.use.Unlock()
-	if e.closed {
+	e.mu.Lock()
+	was := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	e.running.Wait()
+	if was {
 		return nil
 	}
-	e.closed = true
 	return e.release(ctx)
+}
+
+// begin admits one execution, which calls running.Done at its end. Executions
+// may nest, so this is no lock that Close could stand between.
+func (e *Engine) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.running.Add(1)
+	}
+	return !e.closed
 }
 
 func (e *Engine) release(ctx context.Context) error {
@@ -112,14 +126,15 @@ func (e *Engine) heapBase() uint32 {
 
 // snapshot starts QuickJS once, runs the prelude and keeps the memory. Nothing
 // outside the memory changes: the stack pointer is back where it was.
-func (e *Engine) snapshot(ctx context.Context) error {
-	in, _, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
+func (e *Engine) snapshot(ctx context.Context, data []extent) error {
+	in, lm, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
 	if err != nil {
 		return err
 	}
 	defer in.close()
+	writeExtents(lm.b, data)
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
-		return fmt.Errorf("%s", firstLine(err))
+		return fmt.Errorf("%s", cleanly(err))
 	}
 	b, ok := in.mem.Read(0, in.mem.Size())
 	if !ok {

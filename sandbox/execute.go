@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -74,12 +76,11 @@ type execution struct {
 // *contract.Fault, with Line and Column where they are known. Execute never
 // panics and leaves nothing behind.
 func (e *Engine) Execute(ctx context.Context, p Program, c Caller) (Result, error) {
-	e.use.RLock()
-	defer e.use.RUnlock()
-	x := &execution{engine: e, limits: withDefaults(p.Limits), caller: c, parent: ctx}
-	if e.closed {
+	if !e.begin() {
 		return Result{}, contract.Faultf(contract.ReasonWorkerLost, "the sandbox is closed")
 	}
+	defer e.running.Done()
+	x := &execution{engine: e, limits: withDefaults(p.Limits), caller: c, parent: ctx}
 	if f := x.limits.CheckWithin(e.ceiling(x.limits)); f != nil {
 		return Result{}, f
 	}
@@ -119,10 +120,13 @@ func withDefaults(l contract.Limits) contract.Limits {
 		{&l.SourceBytes, d.SourceBytes}, {&l.InputBytes, d.InputBytes}, {&l.OutputBytes, d.OutputBytes},
 		{&l.HeapBytes, d.HeapBytes}, {&l.StackBytes, d.StackBytes}, {&l.WallClockMs, d.WallClockMs},
 	} {
-		if *p.v == 0 {
+		if *p.v <= 0 {
 			*p.v = p.d
 		}
 	}
+	// What is larger is no bound: these keep the arithmetic within its types.
+	l.OutputBytes = min(l.OutputBytes, math.MaxInt32-1)
+	l.WallClockMs = min(l.WallClockMs, math.MaxInt64/int64(time.Millisecond))
 	return l
 }
 
@@ -138,6 +142,9 @@ func (x *execution) guarded(p Program) (value json.RawMessage, fault *contract.F
 		}
 	}()
 	hasMain, f := x.admit(p)
+	if f == nil {
+		f = stopFault(x.parent, x.ctx)
+	}
 	if f != nil {
 		return nil, f
 	}
@@ -167,7 +174,7 @@ func (x *execution) admit(p Program) (hasMain bool, fault *contract.Fault) {
 		if f, ok := contract.AsFault(err); ok {
 			return false, f
 		}
-		return false, contract.Faultf(contract.ReasonSyntaxError, "%s", firstLine(err))
+		return false, contract.Faultf(contract.ReasonSyntaxError, "%s", cleanly(err))
 	}
 	return info.HasMain, nil
 }
@@ -201,7 +208,7 @@ func (x *execution) run(p Program, hasMain bool) (string, error) {
 		return "", err
 	}
 	x.live = true
-	s, err := x.answer(ctx, opMain, input, uint64(uint32(x.limits.OutputBytes)), contract.ReasonJavaScriptError)
+	s, err := x.answer(ctx, opMain, input, uint64(x.limits.OutputBytes), contract.ReasonJavaScriptError)
 	x.live = false
 	return s, err
 }

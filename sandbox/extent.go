@@ -7,14 +7,13 @@ type extent struct {
 }
 
 // extents lists the non-zero parts of b by 4 KiB blocks: most of the snapshot
-// is a stack that nobody has used yet. The module's static data is always
-// listed, because a fresh instance does not have zeroes there.
+// is a stack that nobody has used yet.
 func extents(b []byte) []extent {
 	const block = 4096
 	var out []extent
 	for off := 0; off < len(b); off += block {
 		p := b[off:min(off+block, len(b))]
-		if off >= imagePages*pageSize && allZero(p) {
+		if allZero(p) {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].off+len(out[n-1].data) == off {
@@ -35,7 +34,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// writeExtents restores a snapshot into the memory of a new instance.
+// writeExtents fills the memory of a new instance, which is all zero.
 func writeExtents(mem []byte, sparse []extent) {
 	for _, x := range sparse {
 		copy(mem[x.off:], x.data)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -24,27 +25,56 @@ func describeFailure(text string, reason contract.Reason) *contract.Fault {
 	}
 	message := f.Message
 	switch {
-	case f.Name != "" && message != "":
+	case f.Name != "" && message != "" && f.Name != string(reason): // SyntaxError is both
 		message = f.Name + ": " + message
 	case message == "":
 		message = f.Name
 	}
-	fault := contract.Faultf(reason, "%s", message)
-	if line, column, ok := position(f); ok {
-		fault = fault.At(line, column)
+	at, found := innermost(f.Stack)
+	switch {
+	case !found:
+		return contract.Faultf(reason, "%s", message)
+	case at.exact || !vague.MatchString(f.Message):
+		return contract.Faultf(reason, "%s", message).At(at.line, 0)
 	}
-	return fault
+	return contract.Faultf(reason, "%s (in %s, at or after line %d)", contract.Truncate(message, contract.MaxMessageBytes-100), at.function, at.line)
 }
 
-var frame = regexp.MustCompile(`(?m)\(?` + regexp.QuoteMeta(sourceName) + `:(\d{1,6}):(\d{1,6})\)?$`)
+// vague matches what the interpreter itself throws for operations whose place it
+// does not record: the line in the stack is that of an operation before.
+var vague = regexp.MustCompile(`^(cannot (read|set) property|Cannot convert |cannot convert |cannot define |invalid '|value is not iterable|` +
+	`parent class must be|operand 'prototype'|object is not extensible|no setter for|could not delete|BigInt negative|division by zero)` +
+	`|( is not defined| is not initialized|' is read-only)$`)
 
-// position finds the innermost frame of the program.
-func position(f failure) (line, column int, ok bool) {
-	m := frame.FindStringSubmatch(f.Stack)
-	if m == nil {
-		return 0, 0, false
+// place is a line of the program in an error's stack.
+type place struct {
+	function string
+	line     int
+	exact    bool // the program called a built-in function there, which threw
+}
+
+var frame = regexp.MustCompile(`^ +at (.{1,64}) \(` + regexp.QuoteMeta(sourceName) + `:(\d{1,6}):\d{1,6}\)$`)
+
+// innermost finds the innermost frame of the program. The stack is text that the
+// program may have written itself; it can only mislead about a line.
+func innermost(stack string) (place, bool) {
+	for i, text := range strings.Split(stack, "\n") {
+		m := frame.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		line, err := strconv.Atoi(m[2])
+		if err != nil {
+			return place{}, false
+		}
+		name := m[1]
+		switch name {
+		case "<eval>":
+			name = "the top level"
+		case "<anonymous>":
+			name = "a function"
+		}
+		return place{function: name, line: line, exact: i > 0}, true
 	}
-	line, _ = strconv.Atoi(m[1])
-	column, _ = strconv.Atoi(m[2])
-	return line, column, true
+	return place{}, false
 }

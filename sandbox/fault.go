@@ -34,7 +34,7 @@ func (x *execution) faultOf(err error) *contract.Fault {
 	case x.in != nil && x.in.overran(), strings.HasPrefix(err.Error(), "wasm error: stack overflow"):
 		return contract.Faultf(contract.ReasonStackExhausted, "the program recurses deeper than limits.stackBytes, %d bytes, allow", x.limits.StackBytes)
 	}
-	return contract.Faultf(contract.ReasonWorkerLost, "the JavaScript engine stopped unexpectedly: %s", firstLine(err))
+	return contract.Faultf(contract.ReasonWorkerLost, "the JavaScript engine stopped unexpectedly: %s", cleanly(err))
 }
 
 // stopFault says why ctx is done, or nil if it is not. It is the execution's own
@@ -58,8 +58,20 @@ func stopFault(parent, ctx context.Context) *contract.Fault {
 	return contract.Worst(theirs, own)
 }
 
-// firstLine cuts wazero's stack trace off a message.
-func firstLine(err error) string {
-	s, _, _ := strings.Cut(err.Error(), "\n")
-	return contract.Truncate(strings.TrimSuffix(s, " (recovered by wazero)"), 200)
+// recoveredByWazero marks a panic that wazero turned into an error.
+const recoveredByWazero = "(recovered by wazero)"
+
+// cleanly describes an unexpected error in one line: a trap by its name, without
+// the stack. The text of any other panic is not shown; it may hold anything.
+func cleanly(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	switch {
+	case errors.Is(err, errForged):
+		return errForged.Error()
+	case errors.Is(err, errExit):
+		return errExit.Error()
+	case strings.HasPrefix(text, "wasm error: "), !strings.Contains(err.Error(), recoveredByWazero):
+		return contract.Truncate(strings.TrimSuffix(text, " "+recoveredByWazero), 200)
+	}
+	return "internal panic"
 }

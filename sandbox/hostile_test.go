@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -51,39 +52,57 @@ func (h *hostileTools) Call(ctx context.Context, name string, args json.RawMessa
 // overshoot is how long after its deadline a hostile program may end.
 const overshoot = 250 * time.Millisecond
 
+// TestHostileVectors runs every hostile program. Its deadline assumes a
+// processor of its own: where others had it instead, as the process's own time
+// shows, the program is run again with more time. A late end or a wrong reason
+// on a processor of its own is never excused.
 func TestHostileVectors(t *testing.T) {
 	e := testEngine(t)
 	for _, v := range readVectors[hostileVector](t, "hostile.json") {
 		t.Run(v.ID, func(t *testing.T) {
-			p := Program{Source: v.Source, Input: hostileInput(v.Input), Limits: hostileLimits()}
-			start := time.Now()
-			res, err := e.Execute(t.Context(), p, &hostileTools{})
-			if took := time.Since(start); took > p.Limits.WallClock()+overshoot {
-				t.Errorf("took %v, limit %v", took, p.Limits.WallClock())
+			limits := hostileLimits()
+			if testing.Short() && v.allows(contract.ReasonTimeout) {
+				limits.WallClockMs = 300
 			}
-			f, failed := contract.AsFault(err)
-			switch {
-			case err != nil && !failed:
-				t.Fatalf("not a fault: %v", err)
-			case strings.Contains(err2s(err), "\n"), failed && f.Reason == contract.ReasonWorkerLost:
-				t.Fatalf("not a clean outcome: %v", err)
-			case v.Expect.Status == "any":
-			case v.Expect.Status == "ok":
-				if err != nil || !sameJSON(res.Value, v.Expect.Value) {
-					t.Errorf("value %.100s error %v, want %.100s", res.Value, err, v.Expect.Value)
+			for try := 0; ; try++ {
+				problem, starved := runHostile(t, e, v, limits)
+				if problem == "" {
+					return
 				}
-			case !failed || !v.allows(f.Reason):
-				t.Errorf("value %.100s error %v, want one of %s", res.Value, err, v.Expect.Reason)
+				if !starved || try == 3 {
+					t.Fatal(problem)
+				}
+				t.Logf("starved, trying again: %s", problem)
+				limits.WallClockMs *= 2
 			}
 		})
 	}
 }
 
-func err2s(err error) string {
-	if err == nil {
-		return ""
+// runHostile says what was wrong with one run, and whether the process had less
+// than three quarters of a processor.
+func runHostile(t *testing.T, e *Engine, v hostileVector, limits contract.Limits) (problem string, starved bool) {
+	start, used := time.Now(), cpuTime()
+	res, err := e.Execute(t.Context(), Program{Source: v.Source, Input: hostileInput(v.Input), Limits: limits}, &hostileTools{})
+	took := time.Since(start)
+	starved = cpuTime()-used < took*3/4
+	f, failed := contract.AsFault(err)
+	switch {
+	case err != nil && !failed:
+		return fmt.Sprintf("not a fault: %v", err), false
+	case failed && (f.Reason == contract.ReasonWorkerLost || strings.Contains(f.Message, "\n")):
+		return fmt.Sprintf("not a clean outcome: %v", err), false
+	case took > limits.WallClock()+overshoot:
+		return fmt.Sprintf("took %v with a limit of %v", took, limits.WallClock()), starved
+	case v.Expect.Status == "any":
+	case v.Expect.Status == "ok":
+		if err != nil || !sameJSON(res.Value, v.Expect.Value) {
+			return fmt.Sprintf("value %.100s error %v, want %.100s", res.Value, err, v.Expect.Value), starved
+		}
+	case !failed || !v.allows(f.Reason):
+		return fmt.Sprintf("value %.100s error %v, want one of %s", res.Value, err, v.Expect.Reason), starved && failed && f.Reason == contract.ReasonTimeout
 	}
-	return err.Error()
+	return "", false
 }
 
 // hostileInput expands {"repeatJSON": ["[", n, "]", n]}.

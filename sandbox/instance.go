@@ -60,7 +60,11 @@ func (e *Engine) place(ctx context.Context, limit uint64) (*instance, *linearMem
 
 // fresh makes an instance from the snapshot for these limits, in bytes.
 func (e *Engine) fresh(ctx context.Context, heap, stack int64) (*instance, error) {
-	in, lm, err := e.place(ctx, uint64(e.heapBase())+uint64(heap)/pageSize*pageSize)
+	limit := uint64(e.heapBase()) + uint64(heap)/pageSize*pageSize
+	if limit < uint64(e.image.size) {
+		return nil, errHeap
+	}
+	in, lm, err := e.place(ctx, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,3 +1,5 @@
+//go:build linux && !sandbox_gomem
+
 package sandbox
 
 import (

@@ -24,7 +24,7 @@ const qjsSHA256 = "88fcbeead33cca3ec8394feb0fb3eec8047ec9ac5062aba7a63799cee1198
 // rewritten returns the module that the engine compiles. It is made once in a
 // process and always has the same bytes, so that a compilation cache finds it
 // again, whatever the limits are.
-var rewritten = sync.OnceValues(func() ([]byte, error) {
+var rewritten = sync.OnceValues(func() (*prepared, error) {
 	sum := sha256.Sum256(qjsWasm)
 	if got := hex.EncodeToString(sum[:]); got != qjsSHA256 {
 		return nil, fmt.Errorf("embedded qjs.wasm has sha256 %s, want %s", got, qjsSHA256)

@@ -68,6 +68,7 @@ delete Math.random;
 delete Error.prepareStackTrace;
 delete Error.captureStackTrace;
 delete Error.stackTraceLimit;
+for (const k of ["fileName", "lineNumber", "columnNumber"]) delete FP[k];
 
 // --- The global object holds this list, and tools. ---
 const keep = { __proto__: null };

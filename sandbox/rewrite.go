@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // pageSize is the size of a WebAssembly page, in bytes.
@@ -34,13 +35,21 @@ const (
 	exportOver = "__over"
 )
 
+// prepared is a module that is ready to be compiled.
+type prepared struct {
+	wasm []byte
+	// data is the module's static data. It is not in wasm: an instance gets it
+	// with the snapshot, and would otherwise pay for it twice.
+	data []extent
+}
+
 // rewrite adds what the build lacks. Every `global.set $sp` becomes a call that
 // traps below globalLow: the build itself runs over its static data. Every loop
 // head, and every entry of a function that calls others, spends one unit of
 // fuel; at zero the host function that exists anyway is called with a null
 // context, which no JavaScript call can do. No index of a function, import or
 // global moves: everything new is appended.
-func rewrite(in []byte) ([]byte, error) {
+func rewrite(in []byte) (*prepared, error) {
 	secs, err := splitSections(in)
 	if err != nil {
 		return nil, err
@@ -49,7 +58,7 @@ func rewrite(in []byte) ([]byte, error) {
 	for i := range secs {
 		at[secs[i].id] = &secs[i]
 	}
-	for _, id := range []byte{secType, secImport, secFunction, secMemory, secGlobal, secExport, secCode} {
+	for _, id := range []byte{secType, secImport, secFunction, secMemory, secGlobal, secExport, secCode, secData} {
 		if at[id] == nil {
 			return nil, fmt.Errorf("no section %d", id)
 		}
@@ -68,7 +77,32 @@ func rewrite(in []byte) ([]byte, error) {
 	if at[secCode].body, err = rewriteCode(at[secCode].body, add, proxy); err != nil {
 		return nil, err
 	}
-	return joinSections(secs), nil
+	data, err := readData(at[secData].body)
+	if err != nil {
+		return nil, err
+	}
+	secs = slices.DeleteFunc(secs, func(s section) bool { return s.id == secData || s.id == secCount })
+	return &prepared{wasm: joinSections(secs), data: data}, nil
+}
+
+// readData lists the data segments, which all have a constant place.
+func readData(body []byte) ([]extent, error) {
+	r := &reader{b: body}
+	var out []extent
+	for n := r.uleb(); n > 0 && !r.bad; n-- {
+		kind, op := r.byte(), r.byte()
+		off := r.sleb()
+		end := r.byte()
+		x := extent{off: int(off), data: r.bytes(int(r.uleb()))}
+		if r.bad || off < 0 || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
+			return nil, errors.New("unexpected data segment")
+		}
+		out = append(out, x)
+	}
+	if r.bad {
+		return nil, errors.New("cut data section")
+	}
+	return out, nil
 }
 
 // findProxy returns the index of the one import from env and how many there are.

@@ -15,6 +15,8 @@ const (
 	secGlobal   = 6
 	secExport   = 7
 	secCode     = 10
+	secData     = 11
+	secCount    = 12 // how many data segments there are
 )
 
 const wasmHeader = "\x00asm\x01\x00\x00\x00"
@@ -24,8 +26,8 @@ type section struct {
 	body []byte
 }
 
-// splitSections cuts a module into its sections, without the custom ones:
-// names and debug information would only make the compiled code bigger.
+// splitSections cuts a module into its sections, without the custom ones: it
+// is not to be debugged.
 func splitSections(in []byte) ([]section, error) {
 	if len(in) < 8 || string(in[:8]) != wasmHeader {
 		return nil, errors.New("not a WebAssembly module")
@@ -87,6 +89,22 @@ func (r *reader) uleb() uint64 {
 		c := r.byte()
 		v |= uint64(c&0x7f) << s
 		if c < 0x80 {
+			return v
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *reader) sleb() int64 {
+	var v int64
+	for s := 0; s < 64; s += 7 {
+		c := r.byte()
+		v |= int64(c&0x7f) << s
+		if c < 0x80 {
+			if c&0x40 != 0 && s+7 < 64 {
+				v |= -1 << (s + 7)
+			}
 			return v
 		}
 	}

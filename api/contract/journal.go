@@ -10,7 +10,8 @@ const (
 	CallRefused CallState = "Refused"
 	// CallDispatched may have reached the tool; no outcome is known.
 	CallDispatched CallState = "Dispatched"
-	// CallCompleted was answered, and the answer was accepted.
+	// CallCompleted was answered: the tool did its work. With a reason, the answer
+	// was not accepted.
 	CallCompleted CallState = "Completed"
 	// CallFailed is proven to have had no effect, or failed by the tool's own word.
 	CallFailed CallState = "Failed"

@@ -57,6 +57,8 @@ const (
 	MaxBundleBytes = 1_000_000
 	// MaxSchemaBytes bounds one JSON Schema.
 	MaxSchemaBytes = 256 << 10
+	// MaxArgumentBytes bounds the JSON text of one child call's arguments.
+	MaxArgumentBytes = 1 << 20
 	// MaxDescriptionBytes bounds the description of a tool or recipe.
 	MaxDescriptionBytes = 8 << 10
 	// MaxRecipeTools bounds the tools that a recipe or a run may name.
@@ -145,8 +147,8 @@ func (l Limits) CheckWithin(c Limits) *Fault {
 // Set changes one limit by its JSON name; it serves command lines and may raise
 // a limit. The error names the limits that exist.
 func (l *Limits) Set(name string, v int64) error {
-	if v < 0 {
-		return fmt.Errorf("limit %s: %d is negative", name, v)
+	if v < 0 || v == 0 && name != "childCalls" {
+		return fmt.Errorf("limit %s: %d is too low", name, v)
 	}
 	switch name {
 	case "sourceBytes":

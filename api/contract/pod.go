@@ -29,6 +29,14 @@ const (
 	RuntimeFieldManager = "codeact-runtime"
 )
 
+// Where the pod finds its run in the Kubernetes API.
+const (
+	APIGroup         = "codeact.dev"
+	APIVersion       = "v1alpha1"
+	AgentRunKind     = "AgentRun"
+	AgentRunResource = "agentruns"
+)
+
 // BundlePath is the bundle's file in the pod.
 func BundlePath() string { return path.Join(BundleDir, BundleKey) }
 

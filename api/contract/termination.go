@@ -3,7 +3,9 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 )
 
 // MaxTerminationBytes is what the kubelet keeps of a termination message.
@@ -21,12 +23,12 @@ const terminationVersion = "report.v1"
 
 // TerminationMessage returns e as a message of at most MaxTerminationBytes. What
 // does not fit is left out in this order: the output (its digest stays), the
-// refused calls, the digests and times of the calls, the completed read-only
-// calls, the end of the error's message.
+// refused calls, the digests and times of the calls, every call with a proven
+// outcome, the end of the error's message, the message and the calls.
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
-		func(e *Execution) { e.Output = nil },
+		func(e *Execution) { e.Output = "" },
 		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
 		func(e *Execution) { e.Calls = brief(e.Calls) },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },
@@ -37,7 +39,13 @@ func (e Execution) TerminationMessage() ([]byte, error) {
 				e.Error = &short
 			}
 		},
-		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 16)] },
+		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 8)] },
+		func(e *Execution) {
+			e.Calls = nil
+			if e.Error != nil {
+				e.Error = &ExecutionError{Reason: e.Error.Reason, Line: e.Error.Line, Column: e.Error.Column}
+			}
+		},
 	} {
 		shrink(&e)
 		b, err := encodeTermination(e)
@@ -85,6 +93,9 @@ func ParseTermination(b []byte) (*Execution, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
 		return nil, fmt.Errorf("the termination message is no report")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the termination message has text behind the report")
 	}
 	if t.Version != terminationVersion || Digest(t.Execution) != t.Digest {
 		return nil, fmt.Errorf("the termination message is no whole report")

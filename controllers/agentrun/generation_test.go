@@ -92,7 +92,7 @@ func TestSupersede(t *testing.T) {
 	}{
 		"an execution that was never claimed leaves nothing": {make: func(f *flight) { f.gone() }, wantNone: true},
 		"one that succeeded leaves its report without the output": {
-			make: func(f *flight) { settled(t, f.claim(succeed).end("Completed", 0, "")) }, wantPrevious: both(succeed, func(e *contract.Execution) { e.Output = nil }),
+			make: func(f *flight) { settled(t, f.claim(succeed).end("Completed", 0, "")) }, wantPrevious: both(succeed, func(e *contract.Execution) { e.Output = "" }),
 		},
 		"one that was cut off says so, with its calls": {
 			make: func(f *flight) { f.claim(transfer(contract.CallDispatched)).gone() },

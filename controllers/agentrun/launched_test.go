@@ -311,7 +311,7 @@ func TestDecideDistrusts(t *testing.T) {
 			wantVerb: agentrun.VerbSettle, wantReason: "Interrupted",
 		},
 		"an output that is not the one of its digest": {
-			make:     func(f *flight) { f.claim(both(succeed, func(e *contract.Execution) { e.Output = []byte(`2`) })).gone() },
+			make:     func(f *flight) { f.claim(both(succeed, func(e *contract.Execution) { e.Output = `2` })).gone() },
 			wantVerb: agentrun.VerbSettle, wantReason: "Interrupted",
 		},
 		"an unknown reason": {

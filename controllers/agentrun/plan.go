@@ -77,6 +77,8 @@ type Outcome struct {
 	// Reason is the report's, or a contract.Reason of the run.
 	Reason  string
 	Message string
+	// Line and Column point into the program, from 1; 0 is unknown.
+	Line, Column int
 	// Output is the result, empty when it was left out of the report; its digest
 	// is there for every success.
 	Output       json.RawMessage

@@ -1,7 +1,7 @@
 package agentrun
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -72,7 +72,7 @@ func (l *look) closing() *contract.Execution {
 	if e.Result == "" {
 		e.Fail(contract.Faultf(contract.ReasonSuperseded, "the spec was changed while this execution ran"))
 	}
-	e.Output = nil
+	e.Output = ""
 	return e
 }
 
@@ -80,10 +80,7 @@ func (l *look) closing() *contract.Execution {
 func outcomeOf(e *contract.Execution) *Outcome {
 	if e.Result == contract.ResultSucceeded {
 		o := &Outcome{Succeeded: true, Reason: v1alpha1.ReasonSucceeded, Message: "the program returned",
-			Output: e.Output, OutputDigest: e.OutputDigest}
-		if len(bytes.TrimSpace(o.Output)) == 0 && o.OutputDigest == contract.Digest([]byte("null")) {
-			o.Output = []byte("null")
-		}
+			Output: json.RawMessage(e.Output), OutputDigest: e.OutputDigest}
 		if len(o.Output) == 0 {
 			o.Message = "the program returned, but its output did not fit the report that came when the API could not be reached: only its digest is known"
 		}
@@ -102,7 +99,7 @@ func failed(r contract.Reason, format string, args ...any) *Outcome {
 }
 
 func faulted(f *contract.Fault) *Outcome {
-	return &Outcome{Reason: string(f.Reason), Message: status.Describe(f)}
+	return &Outcome{Reason: string(f.Reason), Message: status.Describe(f), Line: f.Line, Column: f.Column}
 }
 
 // maxNamedCalls bounds the calls that a message names; the journal has them all.

@@ -4,8 +4,9 @@
 // or a property name is no matter. It needs no JavaScript engine, so that
 // controllers and command lines give the sandbox's verdicts.
 //
-// What it cannot judge, such as the pattern of a regular expression, QuickJS
-// does when the program is compiled.
+// QuickJS compiles the program all the same before it runs and has the last
+// word; the little that only it can tell, such as the names of Unicode
+// properties, has no line and column.
 package check
 
 import (
@@ -38,7 +39,7 @@ func Source(src string, maxBytes int64) (Info, error) {
 	if n := int64(len(src)); n > maxBytes {
 		return Info{}, contract.Faultf(contract.ReasonSourceTooLarge, "the source has %d bytes, more than limits.sourceBytes, %d", n, maxBytes)
 	}
-	p := &parser{coverInit: -1, toolNames: map[string]bool{}}
+	p := &parser{coverInit: -1, lastYield: -1, toolNames: map[string]bool{}}
 	p.src = src
 	bad := p.parse()
 	if f := p.forms.first; bad != nil && (f == nil || f.pos > bad.pos) {

@@ -127,6 +127,7 @@ func (p *parser) simpleTarget(e *expr) {
 
 func (p *parser) yield(in bool) *expr {
 	pos := p.tok.pos
+	p.lastYield = pos
 	p.advance()
 	if p.tok.newline {
 		return &expr{kind: other, pos: pos}
@@ -173,8 +174,6 @@ func (p *parser) operator(in bool) (string, int) {
 
 // binary reads operands whose operators bind tighter than low.
 func (p *parser) binary(in bool, low int) *expr {
-	p.enter()
-	defer p.leave()
 	e := p.leftOperand(in, low)
 	for e.kind != arrowHead {
 		op, prec := p.operator(in)
@@ -187,7 +186,9 @@ func (p *parser) binary(in bool, low int) *expr {
 		if op == "**" {
 			below-- // right-associative
 		}
+		p.enter() // only ** nests this way, but a uniform count is simpler
 		right := p.binary(in, below)
+		p.leave()
 		next := &expr{kind: other, pos: e.pos}
 		switch op {
 		case "||", "&&":
@@ -220,20 +221,14 @@ func (p *parser) leftOperand(in bool, low int) *expr {
 }
 
 func (p *parser) unary() *expr {
-	p.enter()
-	defer p.leave()
 	t := p.tok
 	switch {
 	case t.is("++") || t.is("--"):
-		p.advance()
-		e := p.unary()
-		p.noCover()
+		e := p.operand()
 		p.simpleTarget(e)
 		return &expr{kind: other, pos: t.pos}
 	case t.is("+") || t.is("-") || t.is("!") || t.is("~") || t.word("typeof") || t.word("void") || t.word("delete"):
-		p.advance()
-		e := p.unary()
-		p.noCover()
+		e := p.operand()
 		if t.text == "delete" && e.kind == ident {
 			syntaxError(t.pos, "a variable cannot be deleted in strict code")
 		}
@@ -243,11 +238,19 @@ func (p *parser) unary() *expr {
 		return p.noPower(t.pos)
 	case p.isAwait():
 		p.forms.add(t.pos, "await is not available; tools.call answers directly")
-		p.advance()
-		p.unary()
+		p.operand()
 		return p.noPower(t.pos)
 	}
-	e := p.postfixed(p.primaryChain())
+	return p.postfixed(p.primaryChain())
+}
+
+// operand moves past a unary operator and reads what it applies to.
+func (p *parser) operand() *expr {
+	p.enter()
+	defer p.leave()
+	p.advance()
+	e := p.unary()
+	p.noCover()
 	return e
 }
 

@@ -71,6 +71,7 @@ func (p *parser) methodRest(m memberHead, f function) {
 // parameters reads (...) and answers how many there are and whether all are
 // plain names; restParam says whether the last one is a rest.
 func (p *parser) parameters() (n int, simple bool) {
+	pos := p.tok.pos
 	p.expect("(")
 	simple = true
 	rest := false
@@ -87,6 +88,9 @@ func (p *parser) parameters() (n int, simple bool) {
 		}
 	}
 	p.expect(")")
+	if p.lastYield >= pos {
+		syntaxError(p.lastYield, "yield is not allowed in parameters")
+	}
 	p.restParam = rest
 	return n, simple
 }
@@ -180,7 +184,7 @@ func (p *parser) asyncForm() *expr {
 		p.advance()
 		p.functionExpression(true)
 		return &expr{kind: other, pos: t.pos}
-	case n.kind == tName && !reserved[n.text] && n.text != "of" && n.text != "in":
+	case n.kind == tName && !reserved[n.text] && (n.text != "of" || p.arrowFollows()):
 		p.noteAsync(t.pos)
 		p.advance()
 		name := p.identifier()
@@ -203,12 +207,24 @@ func (p *parser) asyncForm() *expr {
 	return nil
 }
 
+// arrowFollows reports whether the token after the next one is =>.
+func (p *parser) arrowFollows() bool {
+	st := p.save()
+	defer p.restore(st)
+	p.advance()
+	p.advance()
+	return p.tok.is("=>")
+}
+
 func (p *parser) noteAsync(pos int) {
 	p.forms.add(pos, "async functions are not available; tools.call answers directly")
 }
 
 // arrow reads => and the body; head holds the parameters.
 func (p *parser) arrow(head *expr, in, async bool) *expr {
+	if p.lastYield >= head.pos {
+		syntaxError(p.lastYield, "yield is not allowed in parameters")
+	}
 	p.pushFunction(p.fn.arrow(async))
 	p.pushScope(true)
 	simple := true

@@ -160,8 +160,7 @@ func (s *scanner) templatePiece(t *token) {
 	}
 }
 
-// regExp reads a regular expression whose first slash is at pos. The pattern
-// itself is judged by the engine.
+// regExp reads a regular expression whose first slash is at pos.
 func (s *scanner) regExp(pos int) token {
 	s.p = pos + 1
 	class := false
@@ -183,18 +182,19 @@ func (s *scanner) regExp(pos int) token {
 		case r == ']':
 			class = false
 		case r == '/' && !class:
-			s.flags()
+			end := s.p - 1
+			judgePattern(s.src[pos+1:end], pos+1, s.flags())
 			return token{kind: tRegExp, pos: pos, end: s.p}
 		}
 	}
 }
 
-func (s *scanner) flags() {
+func (s *scanner) flags() string {
 	seen := ""
 	for s.p < len(s.src) {
 		r, n := s.rune()
 		if r != '\\' && !isNamePart(r) {
-			return
+			return seen
 		}
 		if r >= utf8.RuneSelf || !strings.ContainsRune("dgimsuvy", r) || strings.ContainsRune(seen, r) || r == 'u' && strings.Contains(seen, "v") || r == 'v' && strings.Contains(seen, "u") {
 			syntaxError(s.p, "bad flags of a regular expression")
@@ -202,4 +202,5 @@ func (s *scanner) flags() {
 		seen += string(r)
 		s.p += n
 	}
+	return seen
 }

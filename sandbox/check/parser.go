@@ -7,10 +7,11 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-// maxDepth bounds the nesting of expressions, statements and patterns. It is
-// what keeps a source of brackets from using up the stack of the process that
-// checks it; QuickJS itself gives up later (see the tests of package sandbox).
-const maxDepth = 250
+// maxDepth bounds the nesting of expressions, statements and patterns: a source
+// of brackets must not use up the stack of the process that checks it. It is a
+// little lower than what QuickJS compiles with the default stackBytes, so that
+// both give the same verdict; people's programs stay far below.
+const maxDepth = 1000
 
 // problem is a reason to refuse the source, at a byte offset.
 type problem struct {
@@ -42,6 +43,7 @@ type parser struct {
 	coverMessage string
 
 	restParam bool // the parameters read last end with a rest
+	lastYield int  // where the last yield expression stands, or -1
 
 	// forms are uses of syntax that is not offered, names are uses of names.
 	forms, names problemList

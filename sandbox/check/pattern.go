@@ -123,6 +123,9 @@ func (p *parser) toPattern(e *expr, binding bool, how declaration) {
 		}
 	case e.kind == object:
 		for _, k := range e.kids {
+			if k.kind == spread && k.kids[0].kind != ident && k.kids[0].kind != member {
+				syntaxError(k.pos, "the rest of an object pattern must be a name")
+			}
 			p.element(k, binding, how)
 		}
 	default:

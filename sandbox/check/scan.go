@@ -48,7 +48,12 @@ func (s *scanner) peek(n int) byte {
 	return 0
 }
 
-func (s *scanner) rune() (rune, int) { return utf8.DecodeRuneInString(s.src[s.p:]) }
+func (s *scanner) rune() (rune, int) {
+	if s.p < len(s.src) && s.src[s.p] < utf8.RuneSelf {
+		return rune(s.src[s.p]), 1
+	}
+	return utf8.DecodeRuneInString(s.src[s.p:])
+}
 
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' }
 
@@ -149,6 +154,13 @@ func (s *scanner) next() token {
 // name reads an identifier name and decodes its escapes.
 func (s *scanner) name() (string, bool) {
 	start, escaped := s.p, false
+	for s.p < len(s.src) && asciiName[s.src[s.p]] && (s.p > start || !isDigit(s.src[s.p])) {
+		s.p++
+	}
+	if s.p > start && (s.p == len(s.src) || s.src[s.p] < utf8.RuneSelf && s.src[s.p] != '\\') {
+		return s.src[start:s.p], false
+	}
+	s.p = start
 	var b strings.Builder
 	for first := true; s.p < len(s.src); first = false {
 		at := s.p
@@ -177,6 +189,14 @@ func (s *scanner) name() (string, bool) {
 	}
 	return b.String(), escaped
 }
+
+// asciiName marks the bytes of a plain name.
+var asciiName = func() (t [256]bool) {
+	for c := range utf8.RuneSelf {
+		t[c] = isNamePart(rune(c))
+	}
+	return t
+}()
 
 // unicodeEscape reads what follows \u.
 func (s *scanner) unicodeEscape(at int) rune {
@@ -240,8 +260,16 @@ var punctuators = []string{
 	"{", "}", "(", ")", "[", "]", ".", ";", ",", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!", "~", "?", ":", "=", "@",
 }
 
-func (s *scanner) punctuator() string {
+// punctuatorsBy lists them by their first byte.
+var punctuatorsBy = func() (by [utf8.RuneSelf][]string) {
 	for _, p := range punctuators {
+		by[p[0]] = append(by[p[0]], p)
+	}
+	return by
+}()
+
+func (s *scanner) punctuator() string {
+	for _, p := range punctuatorsBy[s.peek(0)%utf8.RuneSelf] {
 		if strings.HasPrefix(s.src[s.p:], p) {
 			if p == "?." && isDigit(s.peek(2)) { // a?.5:b
 				p = "?"

@@ -2,18 +2,43 @@ package check
 
 // scope holds the names of one block, function or script.
 type scope struct {
-	outer    *scope
-	function bool            // var declarations end here
-	lexical  map[string]bool // let, const, class, functions in blocks
-	vars     map[string]bool // var, and functions and parameters of a function; in a block, what was hoisted through it
-	catches  map[string]bool // the simple parameter of a catch: var may repeat it
+	outer   *scope
+	fn      *functionScope
+	lexical map[string]bool // let, const, class, functions in blocks
+	catches string          // the simple parameter of a catch: var may repeat it
+	start   int             // how many vars the function had when the block began
+}
+
+// functionScope holds the vars of one function or script, its parameters and
+// top-level functions included. Vars are numbered, so that a block can tell
+// those that were declared inside it: a copy in every block around a var would
+// cost memory that a small source could multiply.
+type functionScope struct {
+	top    *scope
+	vars   int
+	last   map[string]int // the number of the last var of that name, from 1
+	active map[string]int // lexical names of the open blocks
 }
 
 func (p *parser) pushScope(function bool) {
-	p.scope = &scope{outer: p.scope, function: function, lexical: map[string]bool{}, vars: map[string]bool{}}
+	s := &scope{outer: p.scope, lexical: map[string]bool{}}
+	if function {
+		s.fn = &functionScope{top: s, last: map[string]int{}, active: map[string]int{}}
+	} else {
+		s.fn = p.scope.fn
+		s.start = s.fn.vars
+	}
+	p.scope = s
 }
 
-func (p *parser) popScope() { p.scope = p.scope.outer }
+func (p *parser) popScope() {
+	for name := range p.scope.lexical {
+		if name != p.scope.catches {
+			p.scope.fn.active[name]--
+		}
+	}
+	p.scope = p.scope.outer
+}
 
 // How a name is declared.
 type declaration int
@@ -31,36 +56,37 @@ func (p *parser) declare(name string, how declaration, pos int) {
 	if name == "await" {
 		p.awaitBound = true
 	}
-	s := p.scope
+	s, f := p.scope, p.scope.fn
 	if how == declFunction {
-		if how = declLexical; s.function {
+		if how = declLexical; s == f.top {
 			how = declVar
 		}
 	}
 	switch how {
 	case declVar:
-		for ; ; s = s.outer {
-			if s.lexical[name] && !s.catches[name] {
-				syntaxError(pos, "%s is declared twice", name)
-			}
-			s.vars[name] = true
-			if s.function {
-				return
-			}
+		if f.active[name] > 0 {
+			syntaxError(pos, "%s is declared twice", name)
 		}
+		f.vars++
+		f.last[name] = f.vars
 	case declLexical:
-		if s.lexical[name] || s.vars[name] {
+		if s.outer == nil && (name == "undefined" || name == "NaN" || name == "Infinity") {
+			syntaxError(pos, "%s cannot be declared again", name)
+		}
+		if s.lexical[name] || f.last[name] > s.start {
 			syntaxError(pos, "%s is declared twice", name)
 		}
 		s.lexical[name] = true
+		f.active[name]++
 	case declParam:
-		if s.vars[name] {
+		if f.last[name] > 0 {
 			syntaxError(pos, "the parameter %s is repeated", name)
 		}
-		s.vars[name] = true
+		f.vars++
+		f.last[name] = f.vars
 	case declCatch:
 		s.lexical[name] = true
-		s.catches = map[string]bool{name: true}
+		s.catches = name
 	}
 }
 

@@ -112,33 +112,31 @@ func (p *parser) nameStatement(t token, declarations bool) {
 		p.expressionStatement()
 		return
 	}
-	for _, l := range p.fn.labels {
-		if l.name == t.text {
-			syntaxError(t.pos, "the label %s is used twice", t.text)
-		}
-	}
-	p.advance()
-	p.advance()
-	loop := p.labelsLoop()
-	p.fn.labels = append(p.fn.labels, label{t.text, loop})
-	p.statement(false)
-	p.fn.labels = p.fn.labels[:len(p.fn.labels)-1]
+	p.labelled()
 }
 
-// labelsLoop reports whether the statement at hand is a loop, further labels aside.
-func (p *parser) labelsLoop() bool {
-	st := p.save()
-	defer p.restore(st)
-	for p.tok.kind == tName {
-		if p.tok.word("for") || p.tok.word("while") || p.tok.word("do") {
-			return true
+// labelled reads labels and their statement; all labels of a loop are its own.
+func (p *parser) labelled() {
+	outer := len(p.fn.labels)
+	for p.isName(p.tok) && p.peekToken().is(":") {
+		for _, l := range p.fn.labels {
+			if l.name == p.tok.text {
+				syntaxError(p.tok.pos, "the label %s is used twice", p.tok.text)
+			}
 		}
+		if len(p.fn.labels) >= maxDepth {
+			syntaxError(p.tok.pos, "more than %d labels", maxDepth)
+		}
+		p.fn.labels = append(p.fn.labels, label{name: p.tok.text})
 		p.advance()
-		if !p.eat(":") {
-			return false
-		}
+		p.advance()
 	}
-	return false
+	loop := p.tok.word("for") || p.tok.word("while") || p.tok.word("do")
+	for i := range p.fn.labels[outer:] {
+		p.fn.labels[outer+i].loop = loop
+	}
+	p.statement(false)
+	p.fn.labels = p.fn.labels[:outer]
 }
 
 // variables reads the declarations after var, let or const; initialised says

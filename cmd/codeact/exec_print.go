@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
+)
+
+// execResult is the JSON of codeact exec and codeact run: a contract with their users.
+type execResult struct {
+	Status  string          `json:"status"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	Reason  contract.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Line    int             `json:"line,omitempty"`
+	Column  int             `json:"column,omitempty"`
+	Calls   []execCall      `json:"calls"`
+	Usage   contract.Usage  `json:"usage"`
+}
+
+// execCall is one child call: Outcome is Completed, or the reason of the call.
+// A call that was refused has no Seq.
+type execCall struct {
+	Seq     int64  `json:"seq,omitempty"`
+	Tool    string `json:"tool"`
+	Outcome string `json:"outcome"`
+}
+
+func resultOf(o loop.Outcome) execResult {
+	r := execResult{Status: "ok", Value: o.Value, Calls: []execCall{}, Usage: o.Usage}
+	if f := o.Fault; f != nil {
+		r.Status, r.Reason, r.Message, r.Line, r.Column = "error", f.Reason, f.Message, f.Line, f.Column
+	}
+	for _, c := range o.Calls {
+		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State)}
+		if c.Reason != "" {
+			x.Outcome = string(c.Reason)
+		}
+		r.Calls = append(r.Calls, x)
+	}
+	return r
+}
+
+// printResult tells how a program or run ended.
+func printResult(w io.Writer, format string, o loop.Outcome) error {
+	r := resultOf(o)
+	if format == "json" {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return e.Encode(r)
+	}
+	return printText(w, r)
+}
+
+func printText(w io.Writer, r execResult) error {
+	var b bytes.Buffer
+	if r.Status == "ok" {
+		if err := json.Indent(&b, r.Value, "", "  "); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	} else {
+		fmt.Fprintf(&b, "error: %s: %s\n", r.Reason, r.Message)
+		if r.Line > 0 {
+			fmt.Fprintf(&b, "  at line %d, column %d\n", r.Line, r.Column)
+		}
+	}
+	if len(r.Calls) > 0 {
+		b.WriteString("\ncalls:\n")
+		t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+		for _, c := range r.Calls {
+			seq := "-"
+			if c.Seq > 0 {
+				seq = fmt.Sprint(c.Seq)
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, c.Tool, c.Outcome)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.ChildCalls)
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
+	"github.com/codeact-dev/codeact-operator/controllers/recipe"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
+	pod "github.com/codeact-dev/codeact-operator/runtime/run"
+	"github.com/codeact-dev/codeact-operator/sandbox"
+)
+
+// newUID makes the run's UID anew each time: it is part of every idempotency
+// key, and real tools are called.
+func newUID() types.UID { return uuid.NewUUID() }
+
+type runFlags struct {
+	local  bool
+	files  []string
+	output string
+	limits []string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run --local -f FILE... [--limit name=value ...] [-o json|text]",
+		Short: "Run an AgentRun manifest in this process, without a cluster",
+		Long: `Run an AgentRun manifest in this process, without a cluster.
+
+The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
+kubectl apply. They pass the API server's own checks, the controllers' own
+decisions, and the runtime's own broker and sandbox: the verdict is the
+cluster's. Tools with an HTTP backend are really called. A credential from a
+secretRef is taken from a Secret in the files; tokens of a ServiceAccount need a
+cluster.
+
+--limit sets the operator's default and ceiling for one limit.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runLocal(cmd.Context(), f, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	c.Flags().BoolVar(&f.local, "local", false, "run in this process (required; a cluster is used with kubectl apply)")
+	c.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "manifest file; - reads the standard input; may be repeated")
+	c.Flags().StringArrayVar(&f.limits, "limit", nil, "one limit as name=value; may be repeated")
+	c.Flags().StringVarP(&f.output, "output", "o", "text", "json or text")
+	_ = c.MarkFlagRequired("filename")
+	return c
+}
+
+func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) error {
+	if !f.local {
+		return errors.New("run: set --local; to run on a cluster, use kubectl apply")
+	}
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
+	op := settings.Default()
+	var err error
+	if op.Defaults, err = limitsOf(f.limits); err != nil {
+		return err
+	}
+	op.Ceilings = op.Defaults
+	m, err := load(ctx, f.files, in)
+	if err != nil {
+		return err
+	}
+	l := &localRun{op: op, m: m, now: time.Now}
+	o, err := l.do(ctx)
+	if err != nil {
+		return err
+	}
+	if err := printResult(out, f.output, o); err != nil {
+		return err
+	}
+	if o.Fault != nil {
+		return errFailed
+	}
+	return nil
+}
+
+// localRun takes a run along the straight way of the cluster: look, decide, pin,
+// run, report, settle. Only the API server and the pod are missing.
+type localRun struct {
+	op  settings.Operator
+	m   *manifests
+	now func() time.Time
+}
+
+// do returns how the run ended. An error means that this process could not do
+// its part.
+func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
+	l.judge()
+	plan := agentrun.Decide(l.op, l.look())
+	switch plan.Verb {
+	case agentrun.VerbLaunch:
+	case agentrun.VerbSettle:
+		return loop.Outcome{Fault: faultOf(plan.Outcome)}, nil
+	case agentrun.VerbWait:
+		// In a cluster the run would wait for somebody to mend it; here nobody will.
+		return loop.Outcome{Fault: contract.Faultf(contract.Reason(plan.Reason), "%s", plan.Message)}, nil
+	case agentrun.VerbIgnore, agentrun.VerbStop, agentrun.VerbSupersede, agentrun.VerbRest, agentrun.VerbExpire:
+		return loop.Outcome{}, fmt.Errorf("the manifest cannot be run: the decision about it is %s", plan.Verb)
+	}
+	l.m.run.Status = agentrun.Settle(l.op, l.look(), plan, agentrun.Done{Pinned: true, Launched: true})
+	o, err := l.execute(ctx, plan.Pin)
+	if err != nil {
+		return o, err
+	}
+	return l.settle(plan.Pin, o)
+}
+
+// judge gives every ToolGrant and Recipe the verdict of its controller.
+func (l *localRun) judge() {
+	for i := range l.m.grants {
+		s := toolgrant.Snapshot{Now: l.now(), Grant: &l.m.grants[i], Others: l.m.grants}
+		l.m.grants[i].Status = toolgrant.Settle(s, toolgrant.Decide(s))
+	}
+	for i := range l.m.recipes {
+		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}
+		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(l.op, s))
+	}
+}
+
+func (l *localRun) look() agentrun.Snapshot {
+	s := agentrun.Snapshot{Now: l.now(), Run: l.m.run, Grants: l.m.grants}
+	if ref := l.m.run.Spec.Recipe; ref != nil {
+		for i := range l.m.recipes {
+			if r := &l.m.recipes[i]; r.Name == ref.Name && r.Namespace == l.m.run.Namespace {
+				s.Recipe = r
+			}
+		}
+	}
+	return s
+}
+
+// execute is the pod's part: it reads the bundle from its bytes and digest.
+func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome, error) {
+	b, err := contract.DecodeBundle(pin.Raw, pin.Digest)
+	if err != nil {
+		return loop.Outcome{}, err
+	}
+	tools, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	if f != nil {
+		return loop.Outcome{Fault: f}, nil
+	}
+	e, err := sandbox.New(ctx, sandbox.Options{CacheDir: cacheDir(), Ceiling: b.Limits})
+	if err != nil {
+		return loop.Outcome{}, err
+	}
+	defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
+	timeout := time.Duration(b.TimeoutMs) * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
+		contract.Faultf(contract.ReasonDeadlineExceeded, "the run took longer than its timeout of %s", timeout))
+	defer cancel()
+	return loop.Run(ctx, loop.Config{Sandbox: e, Bundle: b, Tools: tools, Now: l.now}), nil
+}
+
+// settle brings the report through the controller's verification.
+func (l *localRun) settle(pin *agentrun.Pin, o loop.Outcome) (loop.Outcome, error) {
+	e := contract.Execution{
+		Generation: pin.Bundle.Run.Generation, RunUID: pin.Bundle.Run.UID, BundleDigest: pin.Digest,
+		Claim: contract.Claim{PodName: pin.Name, PodUID: pin.Bundle.Run.UID, Time: l.now().UTC().Format(time.RFC3339)},
+	}
+	o.Report(&e, l.now())
+	l.m.run.Status.Execution = &e
+	s := l.look()
+	s.Pin = pin.ConfigMap(l.m.run)
+	plan := agentrun.Decide(l.op, s)
+	if plan.Verb != agentrun.VerbSettle || plan.Outcome == nil {
+		return o, fmt.Errorf("the report of the run was not accepted: %s", plan.Message)
+	}
+	if !plan.Outcome.Succeeded && o.Fault == nil {
+		o.Value, o.Fault = nil, faultOf(plan.Outcome)
+	}
+	return o, nil
+}
+
+func faultOf(o *agentrun.Outcome) *contract.Fault {
+	return contract.Faultf(contract.Reason(o.Reason), "%s", o.Message).At(o.Line, o.Column)
+}
+
+// secretFiles takes the credentials of the tools from the Secrets in the files.
+type secretFiles struct {
+	m     *manifests
+	tools []contract.PinnedTool
+}
+
+// Credential implements the HTTP backend's Credentials.
+func (s secretFiles) Credential(tool string) ([]byte, error) {
+	i := slices.IndexFunc(s.tools, func(t contract.PinnedTool) bool { return t.Tool.Name == tool })
+	if i < 0 {
+		return nil, errors.New("no such tool")
+	}
+	a := s.tools[i].Auth
+	if a.Type != contract.AuthSecretRef {
+		return nil, errors.New("the token of a ServiceAccount needs a cluster")
+	}
+	for _, ns := range []string{s.m.run.Namespace, ""} {
+		if v, ok := s.m.secrets[ns+"/"+a.SecretName][a.SecretKey]; ok {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("no file holds the Secret %s with the key %s", a.SecretName, a.SecretKey)
+}

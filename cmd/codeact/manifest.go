@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+)
+
+// maxManifestBytes bounds one manifest file.
+const maxManifestBytes = 16 << 20
+
+// manifests are the objects of a local run.
+type manifests struct {
+	run     *v1alpha1.AgentRun
+	recipes []v1alpha1.Recipe
+	grants  []v1alpha1.ToolGrant
+	secrets map[string]map[string][]byte // by name
+}
+
+// loader reads manifests as the API server would.
+type loader struct {
+	ctx     context.Context
+	schemas map[string]*kindSchema
+	seen    map[string]string // kind/namespace/name -> file
+	m       manifests
+}
+
+// load reads every file; - is the standard input. Objects of other kinds than
+// AgentRun, Recipe, ToolGrant and Secret are passed over: the files are often
+// those of a whole deployment.
+func load(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
+	schemas, err := loadSchemas()
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{ctx: ctx, schemas: schemas, seen: map[string]string{}, m: manifests{secrets: map[string]map[string][]byte{}}}
+	for _, f := range files {
+		text, err := readFile(f, in)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.file(f, text); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	if l.m.run == nil {
+		return nil, errors.New("the files hold no AgentRun")
+	}
+	l.m.settleNamespaces()
+	return &l.m, nil
+}
+
+func readFile(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(in, maxManifestBytes))
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > maxManifestBytes {
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, st.Size(), maxManifestBytes)
+	}
+	return os.ReadFile(name)
+}
+
+func (l *loader) file(name string, text []byte) error {
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for n := 1; ; n++ {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: %w", n, err)
+		}
+		obj := map[string]any{}
+		js, err := yaml.YAMLToJSONStrict(doc)
+		if err == nil && string(bytes.TrimSpace(js)) == "null" {
+			continue
+		}
+		if err == nil {
+			obj, err = decodeObject(js)
+		}
+		if err == nil {
+			err = l.object(name, obj)
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: %w", n, err)
+		}
+	}
+}
+
+// decodeObject reads an object with whole numbers as int64, as the API server does.
+func decodeObject(js []byte) (map[string]any, error) {
+	var u unstructured.Unstructured
+	if err := u.UnmarshalJSON(js); err != nil {
+		return nil, errors.New("not a Kubernetes object: apiVersion and kind are needed")
+	}
+	if u.IsList() {
+		return nil, errors.New("lists are not read: separate the objects with ---")
+	}
+	return u.Object, nil
+}
+
+func (l *loader) object(file string, obj map[string]any) error {
+	u := unstructured.Unstructured{Object: obj}
+	what := fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
+	ours := u.GroupVersionKind().Group == v1alpha1.GroupVersion.Group
+	if !ours && (u.GetAPIVersion() != "v1" || u.GetKind() != "Secret") {
+		return nil
+	}
+	if errs := validation.IsDNS1123Subdomain(u.GetName()); len(errs) > 0 {
+		return fmt.Errorf("%s: metadata.name: %s", what, errs[0])
+	}
+	key := u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
+	if at, twice := l.seen[key]; twice {
+		return fmt.Errorf("%s stands in %s already", what, at)
+	}
+	l.seen[key] = file
+	if ours {
+		k := l.schemas[u.GetKind()]
+		if k == nil || u.GroupVersionKind().Version != v1alpha1.GroupVersion.Version {
+			return fmt.Errorf("%s: there is no such kind in %s", what, u.GetAPIVersion())
+		}
+		unstructured.RemoveNestedField(obj, "status")
+		if err := k.admit(l.ctx, obj); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := l.keep(&u); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (l *loader) keep(u *unstructured.Unstructured) error {
+	into := func(x any) error { return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, x) }
+	switch u.GetKind() {
+	case "AgentRun":
+		if l.m.run != nil {
+			return errors.New("a local run has exactly one AgentRun")
+		}
+		l.m.run = &v1alpha1.AgentRun{}
+		return into(l.m.run)
+	case "Recipe":
+		var r v1alpha1.Recipe
+		err := into(&r)
+		l.m.recipes = append(l.m.recipes, r)
+		return err
+	case "ToolGrant":
+		var g v1alpha1.ToolGrant
+		err := into(&g)
+		l.m.grants = append(l.m.grants, g)
+		return err
+	}
+	var s corev1.Secret
+	if err := into(&s); err != nil {
+		return errors.New("not a Secret") // what it says may be secret
+	}
+	entries := map[string][]byte{}
+	for k, v := range s.Data {
+		entries[k] = v
+	}
+	for k, v := range s.StringData {
+		entries[k] = []byte(v)
+	}
+	l.m.secrets[s.Namespace+"/"+s.Name] = entries
+	return nil
+}
+
+// settleNamespaces puts objects without a namespace into the run's, as kubectl
+// would with its current one.
+func (m *manifests) settleNamespaces() {
+	if m.run.Namespace == "" {
+		m.run.Namespace = metav1.NamespaceDefault
+	}
+	ns := m.run.Namespace
+	put := func(o *metav1.ObjectMeta) {
+		if o.Namespace == "" {
+			o.Namespace = ns
+		}
+		o.Generation = 1
+		if o.UID == "" {
+			o.UID = newUID()
+		}
+	}
+	put(&m.run.ObjectMeta)
+	for i := range m.recipes {
+		put(&m.recipes[i].ObjectMeta)
+	}
+	for i := range m.grants {
+		put(&m.grants[i].ObjectMeta)
+	}
+}

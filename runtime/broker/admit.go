@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// admit takes a call through every step that comes before its id, in this
+// order: latch, evidence budget, name, arguments, withheld, budgets. It returns
+// the tool as soon as it is known, and the arguments' canonical JSON.
+func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (*tool, []byte, *contract.Fault) {
+	if f := b.latched(); f != nil {
+		return nil, nil, f
+	}
+	if f := stopped(ctx); f != nil {
+		return nil, nil, f
+	}
+	if b.cfg.Limits.OutputBytes < contract.EvidenceFloorBytes {
+		return nil, nil, contract.Faultf(contract.ReasonEvidenceBudgetTooSmall,
+			"limits.outputBytes is %d; below %d no tool may be called, since its failure could not be reported", b.cfg.Limits.OutputBytes, contract.EvidenceFloorBytes)
+	}
+	t, ok := b.tools[name]
+	if !ok {
+		return nil, nil, contract.Faultf(contract.ReasonToolNotAllowed, "tool %q is not granted to this run", contract.Truncate(name, maxNameBytes))
+	}
+	canonical, f := t.arguments(args)
+	if f != nil {
+		return t, nil, f
+	}
+	if t.Withheld != nil {
+		return t, nil, t.Withheld
+	}
+	return t, canonical, b.budget(t)
+}
+
+// arguments checks the arguments of a call and returns their canonical JSON.
+// Nothing has happened yet, so the program may correct itself.
+func (t *tool) arguments(args json.RawMessage) ([]byte, *contract.Fault) {
+	name := t.Tool.Tool.Name
+	if n := len(args); n > contract.MaxArgumentBytes {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s have %d bytes, more than %d", name, n, contract.MaxArgumentBytes)
+	}
+	if !utf8.Valid(args) {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s are not UTF-8", name)
+	}
+	if err := t.input.Validate(args); err != nil {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s do not match its schema: %v", name, err)
+	}
+	canonical, err := contract.Canonical(args)
+	if err != nil {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s are not JSON", name)
+	}
+	return canonical, nil
+}
+
+// budget checks the budgets; charging them is the journal's doing.
+func (b *Broker) budget(t *tool) *contract.Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if most := b.cfg.Limits.Calls(); b.book.admitted >= most {
+		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d tool calls (limits.childCalls)", most)
+	}
+	name := t.Tool.Tool.Name
+	if most := t.MaxCalls; most > 0 && b.book.perTool[name] >= most {
+		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d calls of tool %s (grant.maxCallsPerRun)", most, name)
+	}
+	return nil
+}
+
+// refuse records a call that was turned away, and latches a terminal fault.
+func (b *Broker) refuse(name string, t *tool, f *contract.Fault) {
+	if f.Reason.Class() != contract.ClassCatchable {
+		b.hold(f)
+	}
+	b.mu.Lock()
+	c := b.book.refuse(name, t, f.Reason, b.now())
+	b.mu.Unlock()
+	b.observe(c, 0)
+}

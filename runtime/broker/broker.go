@@ -1,0 +1,200 @@
+// Package broker is the one way from a program to a tool. Every child call
+// passes its steps in one order, and what a call did is in the journal before
+// the program learns of it.
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// Request is one admitted call as a backend gets it.
+type Request struct {
+	// ID is the idempotency key of the call.
+	ID string
+	// Tool is the name of the tool.
+	Tool string
+	// Arguments is JSON text that matches the tool's input schema.
+	Arguments json.RawMessage
+	// MaxBytes bounds the answer: a backend keeps at most one byte more.
+	MaxBytes int64
+}
+
+// Answer is what a tool answered.
+type Answer struct {
+	// Body is the result, in the tool's own bytes: JSON text in UTF-8, unless
+	// the tool misbehaves. It is cut behind Request.MaxBytes+1 bytes.
+	Body []byte
+	// Bytes is the size of the whole answer, and Digest is taken over all of it.
+	// A backend that gave up reading leaves Digest empty.
+	Bytes  int64
+	Digest string
+}
+
+// Backend reaches one tool. Call sends the request at most once, heeds ctx, and
+// fails with a *Failure; any other error counts as one that proves nothing.
+type Backend interface {
+	Call(ctx context.Context, r Request) (Answer, error)
+}
+
+// Tool is one tool of the projection and the way to it.
+type Tool struct {
+	contract.PinnedTool
+	// Backend reaches the tool.
+	Backend Backend
+	// Withheld, when set, is the terminal fault that every call of the tool ends
+	// with before it is admitted: the tool waits for somebody.
+	Withheld *contract.Fault
+}
+
+// Journal keeps the calls of a run outside the process.
+type Journal interface {
+	// Record stores the whole journal so far and returns when it is stored. It
+	// heeds ctx.
+	Record(ctx context.Context, calls []contract.Call, refused int64) error
+}
+
+// Config is what a Broker needs.
+type Config struct {
+	// Run gives the calls their ids.
+	Run contract.RunRef
+	// Limits are the program's. ChildCalls that is not set allows no call.
+	Limits contract.Limits
+	// Tools is the projection.
+	Tools []Tool
+	// Journal is written to before and after every call that may change
+	// something; nil keeps the journal in this process only.
+	Journal Journal
+	// Now tells the time.
+	Now func() time.Time
+	// Observe, when set, is told of every change of a call.
+	Observe func(Event)
+}
+
+// Event is one change of one call. It has neither arguments nor results.
+type Event struct {
+	// Call is the call as the journal has it now.
+	Call contract.Call
+	// Duration is the time since the call was admitted; 0 for a refused call.
+	Duration time.Duration
+}
+
+// Broker brings the calls of one run to its tools. It implements
+// sandbox.Caller, and is safe for concurrent use, though calls pass one by one.
+type Broker struct {
+	cfg   Config
+	tools map[string]*tool
+	turn  sync.Mutex // held for the whole of one call
+	mu    sync.Mutex // guards journal and latch
+	book  journal
+	latch *contract.Fault
+}
+
+type tool struct {
+	Tool
+	input, output *contract.Schema
+}
+
+// New returns a broker. It fails with a SchemaInvalid or NameConflict fault
+// when the projection is not whole.
+func New(cfg Config) (*Broker, error) {
+	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, perTool: map[string]int64{}}}
+	for _, t := range cfg.Tools {
+		name := t.Tool.Name
+		if _, twice := b.tools[name]; twice {
+			return nil, contract.Faultf(contract.ReasonNameConflict, "two tools are named %q", name)
+		}
+		t.Tool = t.Tool.Defaulted()
+		x := &tool{Tool: t}
+		var err error
+		if x.input, err = contract.CompileSchema(t.Tool.InputSchema); err != nil {
+			return nil, fmt.Errorf("input schema of tool %s: %w", name, err)
+		}
+		if x.output, err = contract.CompileSchema(t.Tool.OutputSchema); err != nil {
+			return nil, fmt.Errorf("output schema of tool %s: %w", name, err)
+		}
+		b.tools[name] = x
+	}
+	return b, nil
+}
+
+// Call brings one call to its tool. Its error wraps a *contract.Fault; one of
+// ClassCatchable is for the program, every other one is latched: from then on
+// nothing reaches a tool, whatever the caller does.
+func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	t, canonical, f := b.admit(ctx, name, args)
+	if f != nil {
+		b.refuse(name, t, f)
+		return nil, f
+	}
+	body, f := b.dispatch(ctx, t, args, canonical)
+	if f != nil {
+		return nil, f
+	}
+	return body, nil
+}
+
+// End closes the broker for good and returns what the run did. A call that is
+// still on its way stays in the journal without an outcome.
+func (b *Broker) End() Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := Record{Calls: b.book.snapshot(), Refused: b.book.refused, Admitted: b.book.admitted, Fault: b.latch}
+	b.book.closed = true
+	if b.latch == nil {
+		b.latch = contract.Faultf(contract.ReasonBrokerUnavailable, "the run is over")
+	}
+	return r
+}
+
+// Record is what a run did through its broker.
+type Record struct {
+	// Calls is the journal, Refused counts the refused calls, listed or not, and
+	// Admitted those that were charged.
+	Calls             []contract.Call
+	Refused, Admitted int64
+	// Fault is the terminal fault of the run, or nil. It holds whatever the
+	// executor says.
+	Fault *contract.Fault
+}
+
+// hold latches a terminal fault; the first one of the highest precedence stays.
+func (b *Broker) hold(f *contract.Fault) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.latch = contract.Worst(b.latch, f)
+}
+
+func (b *Broker) latched() *contract.Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.latch
+}
+
+func (b *Broker) observe(c contract.Call, d time.Duration) {
+	if b.cfg.Observe != nil {
+		b.cfg.Observe(Event{Call: c, Duration: d})
+	}
+}
+
+// stopped says why ctx is done, or nil.
+func stopped(ctx context.Context) *contract.Fault {
+	if ctx.Err() == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if f, ok := contract.AsFault(cause); ok {
+		return f
+	}
+	if cause == context.DeadlineExceeded {
+		return contract.Faultf(contract.ReasonTimeout, "the time for the program was over")
+	}
+	return contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")
+}

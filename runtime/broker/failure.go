@@ -1,0 +1,55 @@
+package broker
+
+import "github.com/codeact-dev/codeact-operator/api/contract"
+
+// Proof says what is proven about a call that failed.
+type Proof int
+
+const (
+	// Unproven: the request may have left, and nothing is known of what it did.
+	// It is the zero value, so that what nobody thought of counts as the worst.
+	Unproven Proof = iota
+	// NeverSent: no byte of the request can have left.
+	NeverSent
+	// Answered: the tool answered that it did not do it.
+	Answered
+)
+
+// Failure is how a Backend fails.
+type Failure struct {
+	Proof Proof
+	// Reason is empty for an ordinary failure. A terminal Reason ends the run.
+	Reason contract.Reason
+	// Message is one sentence that may be shown to the program: it never holds a
+	// credential, and nothing of an answer but what the tool declared safe.
+	Message string
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// verdict is what a failure means for the journal and for the run.
+type verdict struct {
+	state  contract.CallState
+	reason contract.Reason
+}
+
+// judge is the one place that decides what a failed call means: by what is
+// proven, and by what a call of this effect may have done.
+func judge(f *Failure, e contract.Effect) verdict {
+	terminal := f.Reason != "" && f.Reason.Class() != contract.ClassCatchable
+	v := verdict{state: contract.CallFailed, reason: contract.ReasonToolFailed}
+	if f.Reason != "" {
+		v.reason = f.Reason
+	}
+	switch {
+	case f.Proof == NeverSent && terminal:
+		v.state = contract.CallAbandoned
+	case f.Proof == NeverSent, f.Proof == Answered, e == contract.EffectReadOnly:
+	case terminal:
+		v.state = contract.CallUncertain
+	default:
+		v = verdict{state: contract.CallUncertain, reason: contract.ReasonEffectUncertain}
+	}
+	return v
+}

@@ -1,0 +1,64 @@
+package broker
+
+import (
+	"slices"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+const maxNameBytes = 64
+
+// timeLayout is RFC 3339 with milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// journal is the record of the calls of one run. The Broker guards it.
+type journal struct {
+	run      contract.RunRef
+	calls    []contract.Call
+	refused  int64 // refused calls, listed or not
+	admitted int64 // charged calls
+	perTool  map[string]int64
+	closed   bool
+}
+
+func (j *journal) snapshot() []contract.Call { return slices.Clone(j.calls) }
+
+// refuse records a refused call, as long as the journal has room for it.
+func (j *journal) refuse(name string, t *tool, r contract.Reason, at string) contract.Call {
+	c := contract.Call{Tool: contract.Truncate(name, maxNameBytes), State: contract.CallRefused, Reason: r, StartTime: at, EndTime: at}
+	if t != nil {
+		c = t.fill(c)
+	}
+	if j.closed {
+		return c
+	}
+	if j.refused < contract.MaxRefusedCalls {
+		j.calls = append(j.calls, c)
+	}
+	j.refused++
+	return c
+}
+
+// admit charges a call, gives it its id and records the intent. It returns the
+// place of the entry.
+func (j *journal) admit(t *tool, digest, at string) int {
+	j.admitted++
+	j.perTool[t.Tool.Tool.Name]++
+	j.calls = append(j.calls, t.fill(contract.Call{
+		Seq: j.admitted, ID: j.run.CallID(j.admitted), Tool: t.Tool.Tool.Name,
+		State: contract.CallDispatched, ArgumentsDigest: digest, StartTime: at,
+	}))
+	return len(j.calls) - 1
+}
+
+// fill adds what the grant says.
+func (t *tool) fill(c contract.Call) contract.Call {
+	c.Grant, c.GrantUID, c.GrantGeneration = t.Grant.Name, t.Grant.UID, t.Grant.Generation
+	c.Effect = t.effect()
+	return c
+}
+
+func (t *tool) effect() contract.Effect { return t.Tool.Tool.Effect }
+
+// now is the time in UTC as the journal spells it.
+func (b *Broker) now() string { return b.cfg.Now().UTC().Format(timeLayout) }

@@ -1,0 +1,143 @@
+// Package loop takes a run through its programs. A run of a recipe or of code
+// has exactly one.
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/sandbox"
+)
+
+// Sandbox executes programs; *sandbox.Engine is one.
+type Sandbox interface {
+	Execute(ctx context.Context, p sandbox.Program, c sandbox.Caller) (sandbox.Result, error)
+}
+
+// Config is what one run needs.
+type Config struct {
+	Sandbox Sandbox
+	// Bundle is the run. Its tools are not looked at: Tools are the same, with
+	// the way to each.
+	Bundle contract.Bundle
+	Tools  []broker.Tool
+	// Journal is written through; nil keeps the journal in the Outcome only.
+	Journal broker.Journal
+	// Now tells the time.
+	Now func() time.Time
+	// Events, when set, is told what happens.
+	Events *Events
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	// Value is the JSON text that the program returned; nil with a Fault.
+	Value json.RawMessage
+	Fault *contract.Fault
+	// Calls is the journal, and Refused counts the refused calls, listed or not.
+	Calls   []contract.Call
+	Refused int64
+	Usage   contract.Usage
+}
+
+// Run executes the bundle's program until it ends or ctx does. A cause of ctx
+// that is a *contract.Fault becomes the run's.
+func Run(ctx context.Context, c Config) Outcome {
+	r := &run{Config: c, start: c.Now()}
+	c.Events.started(c.Bundle)
+	o := r.do(ctx)
+	o.Usage.WallMs = c.Now().Sub(r.start).Milliseconds()
+	c.Events.finished(c.Bundle, o)
+	return o
+}
+
+type run struct {
+	Config
+	start time.Time
+}
+
+func (r *run) do(ctx context.Context) Outcome {
+	output, f := r.prepare()
+	if f != nil {
+		return Outcome{Fault: f}
+	}
+	b, err := broker.New(broker.Config{
+		Run: r.Bundle.Run, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
+		Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
+	})
+	if err != nil {
+		return Outcome{Fault: faultOf(err)}
+	}
+	res, err := r.Sandbox.Execute(ctx, sandbox.Program{Source: r.Bundle.Source, Input: r.Bundle.Input, Limits: r.Bundle.Limits}, b)
+	rec := b.End()
+	o := Outcome{Calls: rec.Calls, Refused: rec.Refused, Usage: contract.Usage{HeapBytes: res.Usage.HeapBytes, ChildCalls: rec.Admitted}}
+	if err != nil {
+		f = faultOf(err)
+	}
+	// What the broker holds is true whatever the executor says.
+	if o.Fault = contract.Worst(rec.Fault, f); o.Fault != nil {
+		return o
+	}
+	if o.Fault = checked(output, res.Value); o.Fault == nil {
+		o.Value = res.Value
+	}
+	return o
+}
+
+// prepare checks the input and compiles the schema of the output. Without a
+// schema the sandbox looks at the input, in its own order.
+func (r *run) prepare() (*contract.Schema, *contract.Fault) {
+	input, err := contract.CompileSchema(r.Bundle.InputSchema)
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	if input != nil {
+		text := r.Bundle.Input
+		if len(text) == 0 {
+			text = json.RawMessage("null")
+		}
+		if err := input.Validate(text); err != nil {
+			return nil, contract.Faultf(contract.ReasonInvalidInput, "the input does not match its schema: %v", err)
+		}
+	}
+	output, err := contract.CompileSchema(r.Bundle.OutputSchema)
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	return output, nil
+}
+
+func checked(output *contract.Schema, value json.RawMessage) *contract.Fault {
+	if output == nil {
+		return nil
+	}
+	if err := output.Validate(value); err != nil {
+		return contract.Faultf(contract.ReasonInvalidOutput, "the output does not match its schema: %v", err)
+	}
+	return nil
+}
+
+// faultOf finds the fault of an error; one without is ours.
+func faultOf(err error) *contract.Fault {
+	if f, ok := contract.AsFault(err); ok {
+		return f
+	}
+	return contract.Faultf(contract.ReasonWorkerLost, "the execution could not be carried out")
+}
+
+// Report writes the outcome into e as its end, at the time end.
+func (o Outcome) Report(e *contract.Execution, end time.Time) {
+	usage := o.Usage
+	e.Calls, e.RefusedCalls, e.Usage = o.Calls, o.Refused, &usage
+	e.CompletionTime = end.UTC().Format(time.RFC3339)
+	if o.Fault != nil {
+		e.Fail(o.Fault)
+		return
+	}
+	if err := e.Succeed(o.Value); err != nil {
+		e.Fail(contract.Faultf(contract.ReasonWorkerLost, "the program's result is not JSON"))
+	}
+}

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const maxWait = 2 * time.Second
+
+// backoff waits between two attempts: longer each time, never in step with
+// other pods.
+type backoff struct{ next time.Duration }
+
+// wait reports whether to try again; it answers false as soon as ctx is done.
+func (b *backoff) wait(ctx context.Context) bool {
+	d := b.next/2 + rand.N(b.next/2+1)
+	b.next = min(b.next*2, maxWait)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

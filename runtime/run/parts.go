@@ -1,0 +1,118 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
+	"github.com/codeact-dev/codeact-operator/runtime/report"
+	"github.com/codeact-dev/codeact-operator/sandbox"
+)
+
+// engine is a sandbox that starts while the pod does something else.
+type engine struct {
+	done   chan struct{}
+	engine *sandbox.Engine
+	err    error
+}
+
+func startEngine(ctx context.Context, o sandbox.Options) *engine {
+	e := &engine{done: make(chan struct{})}
+	go func() {
+		defer close(e.done)
+		e.engine, e.err = sandbox.New(ctx, o)
+	}()
+	return e
+}
+
+// get waits for the engine.
+func (e *engine) get(ctx context.Context) (loop.Sandbox, *contract.Fault) {
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		if f, ok := contract.AsFault(context.Cause(ctx)); ok {
+			return nil, f
+		}
+		return nil, contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")
+	}
+	if e.err != nil {
+		return nil, contract.Faultf(contract.ReasonWorkerLost, "the JavaScript engine did not start: %v", e.err)
+	}
+	return e.engine, nil
+}
+
+// close gives the engine back. A process that ends waits for nothing, so an
+// engine that still starts is left to it.
+func (e *engine) close(ctx context.Context) {
+	select {
+	case <-e.done:
+		if e.err == nil {
+			_ = e.engine.Close(context.WithoutCancel(ctx))
+		}
+	default:
+	}
+}
+
+// after calls f once stop is closed. The returned function gives that up, ends
+// the context of an f that runs, and waits for it.
+func after(ctx context.Context, stop <-chan struct{}, f func(context.Context)) (giveUp func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-stop:
+			f(ctx)
+		case <-ctx.Done():
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// Tools gives every tool of the bundle its backend. The fault is
+// BrokerUnavailable.
+func Tools(b contract.Bundle, creds toolhttp.Credentials) ([]broker.Tool, *contract.Fault) {
+	var out []broker.Tool
+	for _, t := range b.Tools {
+		backend, err := toolhttp.New(b, t, creds)
+		if err != nil {
+			return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "%v", err)
+		}
+		out = append(out, broker.Tool{PinnedTool: t, Backend: backend})
+	}
+	return out, nil
+}
+
+// writer writes the journal through into the claimed execution.
+type writer struct {
+	client *report.Client
+	claim  contract.Execution
+}
+
+// Record implements broker.Journal.
+func (w writer) Record(ctx context.Context, calls []contract.Call, refused int64) error {
+	e := w.claim
+	e.Calls, e.RefusedCalls = calls, refused
+	return w.client.WriteThrough(ctx, e)
+}
+
+// unsettled turns an interruption into what matters more: calls that may have
+// had their effect.
+func unsettled(f *contract.Fault, calls []contract.Call) *contract.Fault {
+	open := contract.Ambiguous(calls)
+	if f == nil || f.Reason != contract.ReasonInterrupted || len(open) == 0 {
+		return f
+	}
+	var names []string
+	for _, c := range open {
+		names = append(names, fmt.Sprintf("%d (%s)", c.Seq, c.Tool))
+	}
+	return contract.Faultf(contract.ReasonEffectsAmbiguous, "the pod was stopped, and these calls may have had their effect: %s", strings.Join(names, ", "))
+}

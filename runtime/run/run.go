@@ -1,0 +1,206 @@
+// Package run is the life of a runtime pod: load the bundle, claim the
+// execution, execute, report.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
+	"github.com/codeact-dev/codeact-operator/runtime/report"
+	"github.com/codeact-dev/codeact-operator/sandbox"
+)
+
+// Exit codes of the runtime. Nobody takes them for a result: only a verified
+// report means success.
+const (
+	// ExitSucceeded: the execution succeeded, and its report says so.
+	ExitSucceeded = 0
+	// ExitFailed: the execution failed, and its report says why.
+	ExitFailed = 1
+	// ExitNotClaimed: the execution is not this pod's, or its bundle cannot be
+	// verified; nothing was executed and nothing reported.
+	ExitNotClaimed = 2
+)
+
+// Config is what a runtime pod knows when it starts.
+type Config struct {
+	// BundlePath is the file of the bundle, whose digest must be BundleDigest.
+	BundlePath, BundleDigest string
+	// Pod is the pod that this process runs in.
+	Pod report.Pod
+	// TerminationPath is where the report's second way out is written.
+	TerminationPath string
+	// CacheDir holds the sandbox's compilation cache.
+	CacheDir string
+	// API says how the API server is reached.
+	API func() (*rest.Config, error)
+	// Credentials gives the tools' credentials at call time.
+	Credentials toolhttp.Credentials
+	// Events gets the events as JSON lines; Log gets one line for what a person
+	// must know.
+	Events, Log io.Writer
+	// Now tells the time.
+	Now func() time.Time
+	// Stop is closed when the pod is told to end.
+	Stop <-chan struct{}
+
+	// ReportFor bounds how long the report is tried; 60 s.
+	ReportFor time.Duration
+	// GraceFor bounds the same from Stop on; 20 s, which leaves room in a pod's
+	// usual grace of 30 s.
+	GraceFor time.Duration
+	// Client changes how the API server is talked to, for tests.
+	Client func(*report.Config)
+}
+
+// Run lives through one pod and returns its exit code.
+func Run(ctx context.Context, c Config) int {
+	if c.ReportFor == 0 {
+		c.ReportFor = 60 * time.Second
+	}
+	if c.GraceFor == 0 {
+		c.GraceFor = 20 * time.Second
+	}
+	p := &process{Config: c}
+	code, err := p.run(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintf(c.Log, "codeact-runtime: %v\n", err)
+	}
+	return code
+}
+
+// process is one pod on its way.
+type process struct {
+	Config
+	bundle  contract.Bundle
+	client  *report.Client
+	claimed *report.Claimed
+}
+
+func (p *process) run(ctx context.Context) (int, error) {
+	if err := p.load(); err != nil {
+		return p.notClaimed(err)
+	}
+	started := startEngine(ctx, sandbox.Options{CacheDir: p.CacheDir, Ceiling: p.bundle.Limits})
+	defer started.close(ctx)
+	if err := p.claim(ctx); err != nil {
+		return p.notClaimed(err)
+	}
+	e := p.execute(ctx, started)
+	return p.deliver(ctx, e)
+}
+
+// load reads the bundle and believes nothing of it before its digest holds.
+func (p *process) load() error {
+	if p.Pod.Name == "" || p.Pod.UID == "" {
+		return fmt.Errorf("%s and %s must name this pod", contract.EnvPodName, contract.EnvPodUID)
+	}
+	f, err := os.Open(p.BundlePath)
+	if err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(f, contract.MaxBundleBytes+1))
+	if err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	p.bundle, err = contract.DecodeBundle(raw, p.BundleDigest)
+	return err
+}
+
+func (p *process) claim(ctx context.Context) error {
+	api, err := p.API()
+	if err != nil {
+		return err
+	}
+	cfg := report.Config{API: api, Run: p.bundle.Run, BundleDigest: p.BundleDigest, Pod: p.Pod, Now: p.Now}
+	if p.Client != nil {
+		p.Client(&cfg)
+	}
+	if p.client, err = report.New(cfg); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer after(ctx, p.Stop, func(context.Context) { cancel(errors.New("the pod was stopped")) })()
+	p.claimed, err = p.client.Claim(ctx)
+	return err
+}
+
+// execute runs the program under the run's own deadline, until the pod is told
+// to stop.
+func (p *process) execute(ctx context.Context, started *engine) contract.Execution {
+	e := p.claimed.Execution
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if ms := p.bundle.TimeoutMs; ms > 0 {
+		end := p.claimed.Time.Add(time.Duration(ms) * time.Millisecond)
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, end, contract.Faultf(contract.ReasonDeadlineExceeded, "the run took longer than its timeout of %s", time.Duration(ms)*time.Millisecond))
+		defer stop()
+	}
+	defer after(ctx, p.Stop, func(ctx context.Context) { cancel(p.client.StopReason(ctx, p.claimed)) })()
+
+	o := p.loop(ctx, started)
+	o.Fault = unsettled(o.Fault, o.Calls)
+	o.Report(&e, p.Now())
+	return e
+}
+
+func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
+	tools, f := Tools(p.bundle, p.Credentials)
+	if f != nil {
+		return loop.Outcome{Fault: f}
+	}
+	sb, f := started.get(ctx)
+	if f != nil {
+		return loop.Outcome{Fault: f}
+	}
+	return loop.Run(ctx, loop.Config{
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution},
+		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
+	})
+}
+
+// deliver brings the report out on both ways: the termination message first,
+// which needs nobody, then the API.
+func (p *process) deliver(ctx context.Context, e contract.Execution) (int, error) {
+	code := ExitFailed
+	if e.Result == contract.ResultSucceeded {
+		code = ExitSucceeded
+	}
+	message, err := e.TerminationMessage()
+	if err == nil {
+		err = writeMessage(p.TerminationPath, message)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.ReportFor)
+	defer cancel()
+	defer after(ctx, p.Stop, func(over context.Context) {
+		t := time.AfterFunc(p.GraceFor, cancel)
+		<-over.Done()
+		t.Stop()
+	})()
+	return code, errors.Join(err, p.client.Final(ctx, e))
+}
+
+// notClaimed says, where a person will look for it, why nothing was executed.
+func (p *process) notClaimed(err error) (int, error) {
+	text := contract.Truncate("codeact-runtime: "+err.Error(), contract.MaxTerminationBytes)
+	return ExitNotClaimed, errors.Join(err, writeMessage(p.TerminationPath, []byte(text)))
+}
+
+func writeMessage(path string, message []byte) error {
+	if err := os.WriteFile(path, message, 0o644); err != nil {
+		return fmt.Errorf("termination message: %w", err)
+	}
+	return nil
+}

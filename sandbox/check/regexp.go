@@ -1,0 +1,267 @@
+package check
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// pattern judges the pattern of one regular expression, as the language has it
+// outside of and in Unicode mode. Names of Unicode properties and the inside of
+// v-mode classes are left to the engine.
+type pattern struct {
+	src     string
+	base    int // offset of src in the source
+	p       int
+	unicode bool // flag u or v
+	sets    bool // flag v
+	depth   int
+
+	groups int             // capturing groups in all
+	names  map[string]bool // of groups, in all
+	refs   []reference
+	seen   map[string]bool // names of the groups passed so far
+}
+
+type reference struct {
+	name string
+	pos  int
+}
+
+// judgePattern refuses a pattern that cannot be compiled. It begins at base in
+// the source.
+func judgePattern(src string, base int, flags string) {
+	r := &pattern{src: src, base: base, names: map[string]bool{}, seen: map[string]bool{}}
+	r.sets = strings.Contains(flags, "v")
+	r.unicode = r.sets || strings.Contains(flags, "u")
+	r.countGroups()
+	r.alternatives()
+	if r.p < len(r.src) {
+		r.bad("unmatched )")
+	}
+	for _, ref := range r.refs {
+		if !r.names[ref.name] {
+			syntaxError(ref.pos, "bad regular expression: no group is named %s", ref.name)
+		}
+	}
+}
+
+func (r *pattern) bad(what string) { syntaxError(r.base+r.p, "bad regular expression: %s", what) }
+
+func (r *pattern) peek() byte { return r.at(0) }
+
+func (r *pattern) at(n int) byte {
+	if r.p+n < len(r.src) {
+		return r.src[r.p+n]
+	}
+	return 0
+}
+
+func (r *pattern) has(s string) bool { return strings.HasPrefix(r.src[r.p:], s) }
+
+func (r *pattern) eat(s string) bool {
+	if r.has(s) {
+		r.p += len(s)
+		return true
+	}
+	return false
+}
+
+func (r *pattern) rune() rune {
+	c, n := utf8.DecodeRuneInString(r.src[r.p:])
+	r.p += n
+	return c
+}
+
+// countGroups looks ahead for the groups: what a backslash means depends on them.
+func (r *pattern) countGroups() {
+	class := false
+	for r.p < len(r.src) {
+		switch r.rune() {
+		case '\\':
+			r.rune()
+		case '[':
+			class = true
+		case ']':
+			class = false
+		case '(':
+			if class {
+				continue
+			}
+			if r.peek() != '?' {
+				r.groups++
+			} else if r.has("?<") && r.at(2) != '=' && r.at(2) != '!' {
+				r.groups++
+				r.p += 2
+				if name, ok := r.groupName(); ok {
+					r.names[name] = true
+				}
+			}
+		}
+	}
+	r.p = 0
+}
+
+// alternatives reads up to the closing parenthesis or the end.
+func (r *pattern) alternatives() {
+	if r.depth++; r.depth > maxDepth {
+		r.bad("nested too deep")
+	}
+	for r.p < len(r.src) && r.peek() != ')' {
+		if !r.eat("|") {
+			r.term()
+		}
+	}
+	r.depth--
+}
+
+// term reads one assertion, or one atom with its quantifier.
+func (r *pattern) term() {
+	repeatable := true
+	switch c := r.peek(); c {
+	case '^', '$':
+		r.p++
+		repeatable = false
+	case '(':
+		repeatable = r.group()
+	case '*', '+', '?':
+		r.bad("nothing to repeat")
+	case '{':
+		if r.unicode || r.braces(false) {
+			r.bad("nothing to repeat")
+		}
+		r.p++
+	case '}', ']':
+		if r.unicode {
+			r.bad("a lone bracket")
+		}
+		r.p++
+	case '[':
+		r.p++
+		if r.sets {
+			r.setClass()
+		} else {
+			r.class()
+		}
+	case '\\':
+		if n := r.at(1); n == 'b' || n == 'B' {
+			r.p += 2
+			repeatable = false
+		} else {
+			r.p++
+			r.escape()
+		}
+	default:
+		r.rune()
+	}
+	r.quantifier(repeatable)
+}
+
+func (r *pattern) quantifier(repeatable bool) {
+	start := r.p
+	switch c := r.peek(); {
+	case c == '*' || c == '+' || c == '?':
+		r.p++
+	case c == '{' && r.braces(true):
+	case c == '{' && r.unicode:
+		r.bad("incomplete quantifier")
+	default:
+		return
+	}
+	if !repeatable {
+		r.p = start
+		r.bad("nothing to repeat")
+	}
+	r.eat("?")
+}
+
+// braces reports whether {n}, {n,} or {n,m} stands here, and reads it if asked.
+func (r *pattern) braces(read bool) bool {
+	start := r.p
+	end := strings.IndexByte(r.src[r.p:], '}')
+	if end < 0 {
+		return false
+	}
+	low, high, ranged := strings.Cut(r.src[r.p+1:r.p+end], ",")
+	if !allDigits(low) || low == "" || !allDigits(high) {
+		return false
+	}
+	if read {
+		n, _ := strconv.ParseUint(low, 10, 64) // out of range is the largest number
+		if m, _ := strconv.ParseUint(high, 10, 64); ranged && high != "" && m < n {
+			r.bad("the numbers of the quantifier are out of order")
+		}
+		r.p = start + end + 1
+	}
+	return true
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// group reads (...) and reports whether a quantifier may follow.
+func (r *pattern) group() (repeatable bool) {
+	open := r.p
+	r.p++
+	repeatable = true
+	switch {
+	case r.eat("?:"):
+	case r.eat("?="), r.eat("?!"):
+		repeatable = !r.unicode
+	case r.eat("?<="), r.eat("?<!"):
+		repeatable = false
+	case r.eat("?<"):
+		name, ok := r.groupName()
+		if !ok {
+			r.bad("bad name of a group")
+		}
+		if r.seen[name] {
+			r.bad("the group " + name + " is defined twice")
+		}
+		r.seen[name] = true
+	case r.peek() == '?':
+		r.bad("unknown kind of group") // QuickJS has no modifiers, such as (?i:
+	}
+	r.alternatives()
+	if !r.eat(")") {
+		r.p = open
+		r.bad("a group has no end")
+	}
+	return repeatable
+}
+
+// groupName reads name> .
+func (r *pattern) groupName() (string, bool) {
+	end := strings.IndexByte(r.src[r.p:], '>')
+	if end <= 0 {
+		return "", false
+	}
+	s := &scanner{src: r.src[:r.p+end], p: r.p}
+	var b strings.Builder
+	for first := true; s.p < len(s.src); first = false {
+		c, n := s.rune()
+		s.p += n
+		if c == '\\' {
+			if s.peek(0) != 'u' {
+				return "", false
+			}
+			s.p++
+			var ok bool
+			if c, ok = s.tryUnicodeEscape(); !ok {
+				return "", false
+			}
+		}
+		if first && !isNameStart(c) || !isNamePart(c) {
+			return "", false
+		}
+		b.WriteRune(c)
+	}
+	r.p += end + 1
+	return b.String(), true
+}
