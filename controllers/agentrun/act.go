@@ -166,7 +166,7 @@ func (r *Reconciler) refused(done Done, err error) (Done, error) {
 // isQuota tells the refusals of ResourceQuota and LimitRange, which say
 // Forbidden like any other, by the words of the two admission plugins.
 func isQuota(msg string) bool {
-	for _, w := range []string{"exceeded quota", "failed quota", " usage per ", "limit to request ratio"} {
+	for _, w := range []string{"exceeded quota", "failed quota", "unknown for quota", " usage per ", "limit to request ratio"} {
 		if strings.Contains(msg, w) {
 			return true
 		}

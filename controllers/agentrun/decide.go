@@ -21,9 +21,9 @@ var always = []check{beingDeleted, specChanged, ended}
 // afterLaunch are asked when a pod was launched for this generation. The last
 // one always answers.
 var afterLaunch = []check{
+	claimedByAnother,
 	reported,
 	unpinned,
-	claimedByAnother,
 	cancelled,
 	overdue,
 	lost,

@@ -11,15 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
 
-const (
-	// runtimeClusterRole is what a runtime pod may do; it has the name of the
-	// ServiceAccount.
-	runtimeClusterRole = contract.RuntimeServiceAccount
-	// fieldManager owns what the manager applies.
-	fieldManager = "codeact-operator"
-)
+// runtimeClusterRole is what a runtime pod may do; it has the name of the
+// ServiceAccount.
+const runtimeClusterRole = contract.RuntimeServiceAccount
 
 // ensureIdentity gives the namespace the one ServiceAccount of its runtime pods
 // and binds it to what they may do. It writes only what is absent or different.
@@ -32,7 +29,7 @@ func (r *Reconciler) ensureIdentity(ctx context.Context, namespace string) error
 	managed := map[string]string{"app.kubernetes.io/managed-by": "codeact-operator"}
 	if sa == nil {
 		apply := corev1ac.ServiceAccount(key.Name, namespace).WithLabels(managed)
-		if err := r.Client.Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+		if err := r.Client.Apply(ctx, apply, client.FieldOwner(status.FieldManager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply ServiceAccount %s: %w", key.Name, err)
 		}
 	}
@@ -46,7 +43,7 @@ func (r *Reconciler) ensureIdentity(ctx context.Context, namespace string) error
 	apply := rbacv1ac.RoleBinding(key.Name, namespace).WithLabels(managed).
 		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(runtimeClusterRole)).
 		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(key.Name).WithNamespace(namespace))
-	if err := r.Client.Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+	if err := r.Client.Apply(ctx, apply, client.FieldOwner(status.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply RoleBinding %s: %w", key.Name, err)
 	}
 	return nil

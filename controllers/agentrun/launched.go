@@ -10,6 +10,23 @@ import (
 // maxLaunches bounds the pods of one execution generation.
 const maxLaunches = 3
 
+// claimedByAnother stops a second pod. The one that claimed the execution is
+// gone; what it reported stands, and nothing that the second one says does.
+func claimedByAnother(l *look) *Plan {
+	if !l.claimed() || l.pod == nil || string(l.pod.UID) == l.execution().Claim.PodUID {
+		return nil
+	}
+	why := fmt.Sprintf("another pod (UID %s) claimed this execution; pod %s is not trusted",
+		contract.Truncate(l.execution().Claim.PodUID, 64), l.pod.Name)
+	if l.alive() {
+		return l.stop(why)
+	}
+	if l.report() != nil {
+		return nil
+	}
+	return &Plan{Verb: VerbSettle, Outcome: l.interrupted(why)}
+}
+
 // reported settles the run as soon as a verified report says how it ended.
 func reported(l *look) *Plan {
 	e := l.report()
@@ -33,20 +50,6 @@ func unpinned(l *look) *Plan {
 		return l.stop("the pinned ConfigMap cannot be used: the pod is stopped")
 	}
 	return &Plan{Verb: VerbSettle, Outcome: l.interrupted(l.pinErr.Error())}
-}
-
-// claimedByAnother stops a second pod: the one that claimed the execution is
-// gone, and what it did stands.
-func claimedByAnother(l *look) *Plan {
-	if !l.claimed() || l.pod == nil || string(l.pod.UID) == l.execution().Claim.PodUID {
-		return nil
-	}
-	why := fmt.Sprintf("another pod (UID %s) claimed this execution; pod %s is not trusted",
-		contract.Truncate(l.execution().Claim.PodUID, 64), l.pod.Name)
-	if l.alive() {
-		return l.stop(why)
-	}
-	return &Plan{Verb: VerbSettle, Outcome: l.interrupted(why)}
 }
 
 // cancelled ends the pod; the runtime reports Cancelled itself if it can.

@@ -30,16 +30,10 @@ func (l *look) expected() contract.Expected {
 // report returns the verified report that says how this generation ended, or
 // nil: the run's status first, then the termination message.
 func (l *look) report() *contract.Execution {
-	if e := l.execution(); e != nil && e.Result != "" && e.Verify(l.expected()) == nil && l.claimant(e) {
+	if e := l.execution(); e != nil && e.Result != "" && e.Verify(l.expected()) == nil {
 		return e
 	}
 	return l.termination()
-}
-
-// claimant reports whether the pod that is there, if any, is the one that the
-// report names.
-func (l *look) claimant(e *contract.Execution) bool {
-	return l.pod == nil || string(l.pod.UID) == e.Claim.PodUID
 }
 
 // termination returns the report that the pod left as its termination message,
@@ -52,7 +46,7 @@ func (l *look) termination() *contract.Execution {
 		return nil
 	}
 	e, err := contract.ParseTermination([]byte(t.Message))
-	if err != nil || e.Verify(l.expected()) != nil || e.Result == "" || !l.claimant(e) {
+	if err != nil || e.Verify(l.expected()) != nil || e.Result == "" || e.Claim.PodUID != string(l.pod.UID) {
 		return nil
 	}
 	if l.claimed() && l.execution().Claim.PodUID != e.Claim.PodUID {

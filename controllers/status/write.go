@@ -7,6 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// FieldManager is the manager's name on all that it writes.
+const FieldManager = "codeact-operator"
+
 // Write writes the status of after when it differs from that of before, and
 // reports whether it did. The write is refused by the API server when the
 // object has changed since before was read; nothing was told then.
@@ -15,7 +18,7 @@ func Write(ctx context.Context, c client.Client, before, after client.Object) (b
 		return false, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Status().Patch(ctx, after, patch); err != nil {
+	if err := c.Status().Patch(ctx, after, patch, client.FieldOwner(FieldManager)); err != nil {
 		return false, err
 	}
 	return true, nil
