@@ -29,19 +29,17 @@ const (
 
 // Reasons of conditions that are no failure; the failures are contract.Reason.
 const (
-	ReasonReady          = "Ready"
-	ReasonVerified       = "Verified"
-	ReasonValid          = "Valid"
-	ReasonResolved       = "Resolved"
-	ReasonPinned         = "Pinned"
-	ReasonPending        = "Pending"
-	ReasonWaiting        = "Waiting"
-	ReasonStarting       = "Starting"
-	ReasonRunning        = "Running"
-	ReasonStopping       = "Stopping"
-	ReasonSucceeded      = "Succeeded"
-	ReasonNotChecked     = "NotChecked"
-	ReasonToolsNotUsable = "ToolsNotGranted"
+	ReasonReady     = "Ready"
+	ReasonVerified  = "Verified"
+	ReasonValid     = "Valid"
+	ReasonResolved  = "Resolved"
+	ReasonPinned    = "Pinned"
+	ReasonPending   = "Pending"
+	ReasonWaiting   = "Waiting"
+	ReasonStarting  = "Starting"
+	ReasonRunning   = "Running"
+	ReasonStopping  = "Stopping"
+	ReasonSucceeded = "Succeeded"
 )
 
 // Labels and annotations that the controllers write.
