@@ -76,7 +76,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
 	if err := e.snapshot(ctx, m.data); err != nil {
-		e.release(ctx)
+		_ = e.release(ctx) // the first error counts
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}
 	return e, nil

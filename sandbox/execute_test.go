@@ -280,8 +280,8 @@ func TestClose(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- e.Close(context.Background()) }()
 	select {
-	case <-closed:
-		t.Error("Close did not wait for the running execution")
+	case err := <-closed:
+		t.Errorf("Close did not wait for the running execution: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(leave)
