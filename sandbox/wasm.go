@@ -140,6 +140,7 @@ const (
 	opUnreachable  = 0x00
 	opLoop         = 0x03
 	opIf           = 0x04
+	opElse         = 0x05
 	opEnd          = 0x0b
 	opCall         = 0x10
 	opCallIndirect = 0x11
@@ -147,11 +148,13 @@ const (
 	opLocalGet     = 0x20
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
+	opI32Load      = 0x28
 	opI32Const     = 0x41
 	opI64Const     = 0x42
 	opI32Eqz       = 0x45
 	opI32LtU       = 0x49
 	opI32Sub       = 0x6b
+	opI32And       = 0x71
 	typeI32        = 0x7f
 	typeFunc       = 0x60
 	blockVoid      = 0x40
