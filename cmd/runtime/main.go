@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
@@ -56,7 +54,7 @@ func pod(ctx context.Context, out, errs io.Writer) int {
 		Pod:             report.Pod{Name: os.Getenv(contract.EnvPodName), UID: os.Getenv(contract.EnvPodUID)},
 		TerminationPath: contract.TerminationPath,
 		CacheDir:        contract.CacheDir,
-		API:             rest.InClusterConfig,
+		API:             report.InCluster,
 		Credentials:     toolhttp.Files{Path: contract.CredentialPath},
 		Events:          out, Log: errs,
 		Now:  time.Now,

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	Operator settings.Operator
 	Metrics  *Metrics
+
+	replaced replaced
 }
 
 // +kubebuilder:rbac:groups=codeact.dev,resources=agentruns,verbs=get;list;watch;delete
@@ -62,6 +64,9 @@ type Reconciler struct {
 
 // Reconcile looks, decides, does and tells.
 func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctrl.Result, error) {
+	if r.replaced.old(run) {
+		return ctrl.Result{RequeueAfter: retryStale}, nil
+	}
 	s, err := r.observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -80,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctr
 	case client.IgnoreNotFound(err) != nil:
 		failed = errors.Join(failed, fmt.Errorf("write the status: %w", err))
 	case changed:
+		r.replaced.by(run)
 		r.tell(run, after)
 	}
 	if failed != nil {

@@ -6,6 +6,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -193,7 +194,7 @@ func stopped(ctx context.Context) *contract.Fault {
 	if f, ok := contract.AsFault(cause); ok {
 		return f
 	}
-	if cause == context.DeadlineExceeded {
+	if errors.Is(cause, context.DeadlineExceeded) {
 		return contract.Faultf(contract.ReasonTimeout, "the time for the program was over")
 	}
 	return contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")

@@ -62,11 +62,10 @@ var errCallTimeout = errors.New("the call's time is over")
 
 func asFailure(ctx context.Context, name string, err error, timeout time.Duration) *Failure {
 	f := &Failure{Message: "tool " + name + " could not be reached"}
-	var own *Failure
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Failure](err); ok {
 		*f = *own
 	}
-	if context.Cause(ctx) == errCallTimeout && f.Proof != Answered && f.Reason == "" {
+	if errors.Is(context.Cause(ctx), errCallTimeout) && f.Proof != Answered && f.Reason == "" {
 		f.Message = "tool " + name + " did not answer within " + timeout.String()
 	}
 	f.Message = contract.Truncate(f.Message, contract.MaxMessageBytes/2)

@@ -6,12 +6,12 @@ import "github.com/codeact-dev/codeact-operator/api/contract"
 type Proof int
 
 const (
-	// Unproven: the request may have left, and nothing is known of what it did.
+	// Unproven says that the request may have left, and nothing is known of what it did.
 	// It is the zero value, so that what nobody thought of counts as the worst.
 	Unproven Proof = iota
-	// NeverSent: no byte of the request can have left.
+	// NeverSent says that no byte of the request can have left.
 	NeverSent
-	// Answered: the tool answered that it did not do it.
+	// Answered says that the tool answered that it did not do it.
 	Answered
 )
 

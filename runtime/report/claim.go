@@ -92,28 +92,38 @@ func (c *Client) mayClaim(run *agentRun, mine contract.Execution) (done bool, er
 		return false, refused("the run is at execution generation %d already", s.ExecutionGeneration)
 	}
 	if e := s.Execution; e != nil && e.RunUID == mine.RunUID && e.Generation >= mine.Generation {
-		switch {
-		case e.Claim == mine.Claim && e.Generation == mine.Generation:
-			return true, nil
-		case e.Claim.PodUID == mine.Claim.PodUID:
-			return false, refused("an earlier container of this pod made the claim at %s", e.Claim.Time)
-		default:
-			return false, refused("pod %s has the claim", e.Claim.PodName)
-		}
+		return held(e, mine)
 	}
+	return false, launched(run, mine)
+}
+
+// held judges a claim that stands.
+func held(e *contract.Execution, mine contract.Execution) (done bool, err error) {
+	switch {
+	case e.Claim == mine.Claim && e.Generation == mine.Generation:
+		return true, nil
+	case e.Claim.PodUID == mine.Claim.PodUID:
+		return false, refused("an earlier container of this pod made the claim at %s", e.Claim.Time)
+	}
+	return false, refused("pod %s has the claim", e.Claim.PodName)
+}
+
+// launched judges whether the controller has launched exactly this pod.
+func launched(run *agentRun, mine contract.Execution) error {
+	s := run.Status
 	switch {
 	case s.ExecutionGeneration < mine.Generation:
-		return false, fmt.Errorf("the run's status is at execution generation %d, not at %d yet", s.ExecutionGeneration, mine.Generation)
+		return fmt.Errorf("the run's status is at execution generation %d, not at %d yet", s.ExecutionGeneration, mine.Generation)
 	case s.CompletionTime != nil:
-		return false, refused("the run has ended")
+		return refused("the run has ended")
 	case run.cancelled():
-		return false, refused("the run is cancelled")
+		return refused("the run is cancelled")
 	case s.PodName != mine.Claim.PodName:
-		return false, fmt.Errorf("the run's status does not name this pod yet, but %q", s.PodName)
+		return fmt.Errorf("the run's status does not name this pod yet, but %q", s.PodName)
 	case s.Pinned == nil:
-		return false, errors.New("the run's status does not name its pin yet")
+		return errors.New("the run's status does not name its pin yet")
 	case s.Pinned.Digest != mine.BundleDigest:
-		return false, refused("the run is pinned to another bundle")
+		return refused("the run is pinned to another bundle")
 	}
-	return false, nil
+	return nil
 }

@@ -19,6 +19,12 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
+// API is how the API server is reached.
+type API = *rest.Config
+
+// InCluster is the way to the API server that every pod has.
+func InCluster() (API, error) { return rest.InClusterConfig() }
+
 // Pod is the pod that this process runs in.
 type Pod struct{ Name, UID string }
 
@@ -26,7 +32,7 @@ type Pod struct{ Name, UID string }
 // default.
 type Config struct {
 	// API is how the API server is reached.
-	API *rest.Config
+	API API
 	// Run is the execution generation, BundleDigest what it was pinned as, and
 	// Pod the pod that executes it.
 	Run          contract.RunRef
@@ -77,7 +83,7 @@ func New(cfg Config) (*Client, error) {
 	api.QPS = -1 // a run makes a handful of requests, none of which may wait
 	c, err := rest.RESTClientFor(api)
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes client: %w", err)
+		return nil, fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
 	return &Client{cfg: cfg, rest: c}, nil
 }

@@ -248,7 +248,7 @@ func TestWrites(t *testing.T) {
 			c := newClient(t, api, "pod-2")
 			e := claim(t, c).Execution
 			e.Fail(contract.Faultf(contract.ReasonTimeout, "t"))
-			api.Intercept(func(w http.ResponseWriter, r *http.Request, n int) bool {
+			api.Intercept(func(w http.ResponseWriter, _ *http.Request, n int) bool {
 				if tc.refuse == nil || tc.times >= 0 && n-1 > tc.times {
 					return false
 				}

@@ -10,8 +10,6 @@ import (
 	"os"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
@@ -31,6 +29,10 @@ const (
 	ExitNotClaimed = 2
 )
 
+// askFor bounds the question why the pod is being stopped: the program goes on
+// until it is answered.
+const askFor = 2 * time.Second
+
 // Config is what a runtime pod knows when it starts.
 type Config struct {
 	// BundlePath is the file of the bundle, whose digest must be BundleDigest.
@@ -42,7 +44,7 @@ type Config struct {
 	// CacheDir holds the sandbox's compilation cache.
 	CacheDir string
 	// API says how the API server is reached.
-	API func() (*rest.Config, error)
+	API func() (report.API, error)
 	// Credentials gives the tools' credentials at call time.
 	Credentials toolhttp.Credentials
 	// Events gets the events as JSON lines; Log gets one line for what a person
@@ -55,8 +57,8 @@ type Config struct {
 
 	// ReportFor bounds how long the report is tried; 60 s.
 	ReportFor time.Duration
-	// GraceFor bounds the same from Stop on; 20 s, which leaves room in a pod's
-	// usual grace of 30 s.
+	// GraceFor bounds the same once the pod is told to end; 10 s, which leaves
+	// room in the grace of 15 s that the pod has.
 	GraceFor time.Duration
 	// Client changes how the API server is talked to, for tests.
 	Client func(*report.Config)
@@ -68,7 +70,7 @@ func Run(ctx context.Context, c Config) int {
 		c.ReportFor = 60 * time.Second
 	}
 	if c.GraceFor == 0 {
-		c.GraceFor = 20 * time.Second
+		c.GraceFor = 10 * time.Second
 	}
 	p := &process{Config: c}
 	code, err := p.run(ctx)
@@ -148,7 +150,11 @@ func (p *process) execute(ctx context.Context, started *engine) contract.Executi
 		ctx, stop = context.WithDeadlineCause(ctx, end, contract.Faultf(contract.ReasonDeadlineExceeded, "the run took longer than its timeout of %s", time.Duration(ms)*time.Millisecond))
 		defer stop()
 	}
-	defer after(ctx, p.Stop, func(ctx context.Context) { cancel(p.client.StopReason(ctx, p.claimed)) })()
+	defer after(ctx, p.Stop, func(ctx context.Context) {
+		ctx, done := context.WithTimeout(ctx, askFor)
+		defer done()
+		cancel(p.client.StopReason(ctx, p.claimed))
+	})()
 
 	o := p.loop(ctx, started)
 	o.Fault = unsettled(o.Fault, o.Calls)

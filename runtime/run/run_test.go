@@ -216,18 +216,18 @@ func TestNotClaimed(t *testing.T) {
 		want   string
 		asked  bool // the API server
 	}{
-		"another digest":    {func(p *pod, c *Config) { c.BundleDigest = contract.Digest([]byte("x")) }, "DigestMismatch", false},
-		"no digest":         {func(p *pod, c *Config) { c.BundleDigest = "" }, "DigestMismatch", false},
+		"another digest":    {func(_ *pod, c *Config) { c.BundleDigest = contract.Digest([]byte("x")) }, "DigestMismatch", false},
+		"no digest":         {func(_ *pod, c *Config) { c.BundleDigest = "" }, "DigestMismatch", false},
 		"no bundle":         {func(p *pod, c *Config) { c.BundlePath = p.file("absent") }, "bundle", false},
-		"a changed bundle":  {func(p *pod, c *Config) { p.spoil() }, "DigestMismatch", false},
-		"no pod UID":        {func(p *pod, c *Config) { c.Pod.UID = "" }, contract.EnvPodUID, false},
-		"no way to the API": {func(p *pod, c *Config) { c.API = func() (*rest.Config, error) { return nil, io.EOF } }, "EOF", false},
-		"another pod's claim": {func(p *pod, c *Config) {
+		"a changed bundle":  {func(p *pod, _ *Config) { p.spoil() }, "DigestMismatch", false},
+		"no pod UID":        {func(_ *pod, c *Config) { c.Pod.UID = "" }, contract.EnvPodUID, false},
+		"no way to the API": {func(_ *pod, c *Config) { c.API = func() (*rest.Config, error) { return nil, io.EOF } }, "EOF", false},
+		"another pod's claim": {func(p *pod, _ *Config) {
 			p.api.Change(func(r *reporttest.Run) {
 				r.Execution = &contract.Execution{Generation: 2, RunUID: "u", Claim: contract.Claim{PodName: "pod", PodUID: "other"}}
 			})
 		}, "has the claim", true},
-		"stopped meanwhile": {func(p *pod, c *Config) {
+		"stopped meanwhile": {func(p *pod, _ *Config) {
 			p.api.Change(func(r *reporttest.Run) { r.PodName = "" })
 			close(p.stop)
 		}, "", false},

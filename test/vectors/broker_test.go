@@ -69,7 +69,7 @@ func slow(d time.Duration) http.HandlerFunc {
 }
 
 // lost reads the request and drops the connection.
-func lost(w http.ResponseWriter, r *http.Request) {
+func lost(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	panic(http.ErrAbortHandler)
 }

@@ -74,6 +74,6 @@ doctor_namespaces() {
 		if command -v nft >/dev/null; then
 			try "the kernel has no nftables" nft "table ip t { chain c { type nat hook prerouting priority 0; ip daddr 10.0.0.1 dnat to 10.0.0.2; }; }"
 		fi
-	' _ "$dir" 2>&1) || { rm -rf "$dir"; cannot "${out:-new namespaces are not allowed}"; }
+	' _ "$dir" 2>&1) || { rm -rf "$dir"; cannot "${out/#unshare: unshare failed/it is not allowed to make namespaces}"; }
 	rm -rf "$dir"
 }

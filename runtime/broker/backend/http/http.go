@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -90,8 +91,7 @@ func newClient() *http.Client {
 // Call implements broker.Backend.
 func (b *Backend) Call(ctx context.Context, r broker.Request) (broker.Answer, error) {
 	ans, err := b.call(ctx, r)
-	var f *broker.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*broker.Failure](err); ok {
 		f.Message = "tool " + r.Tool + ": " + f.Message
 	}
 	return ans, err
@@ -125,9 +125,7 @@ func (b *Backend) request(ctx context.Context, r broker.Request) (*http.Request,
 		return nil, &broker.Failure{Proof: broker.NeverSent, Message: "the request could not be made"}
 	}
 	req.GetBody = nil // without it, net/http cannot send the body a second time
-	for k, v := range b.headers {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, b.headers)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", UserAgent)
@@ -174,12 +172,19 @@ func read(r io.Reader, most int64) (broker.Answer, error) {
 	h := sha256.New()
 	_, _ = h.Write(body)
 	if ans.Bytes > most {
-		n, err := io.Copy(h, io.LimitReader(r, maxHashedBytes+1))
+		n, whole := hashRest(h, r)
 		ans.Bytes += n
-		if err != nil || n > maxHashedBytes {
+		if !whole {
 			return ans, nil
 		}
 	}
 	ans.Digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
 	return ans, nil
+}
+
+// hashRest hashes what is behind the allowed bytes, for the digest of an answer
+// that is too large anyway. Whole says that nothing is behind that.
+func hashRest(h io.Writer, r io.Reader) (n int64, whole bool) {
+	n, err := io.Copy(h, io.LimitReader(r, maxHashedBytes+1))
+	return n, err == nil && n <= maxHashedBytes
 }
