@@ -76,7 +76,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
 	if err := e.snapshot(ctx, m.data); err != nil {
-		e.release(ctx)
+		_ = e.release(ctx) // the first error counts
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}
 	return e, nil
@@ -145,6 +145,10 @@ func (e *Engine) snapshot(ctx context.Context, data []extent) error {
 	return nil
 }
 
+// firstGC is how much the heap holds, in bytes, when garbage is first collected;
+// later it is when the heap has grown by half. Small programs end before.
+const firstGC = 1 << 20
+
 // boot starts QuickJS in a new instance and runs the prelude.
 func (in *instance) boot(ctx context.Context, top, stack uint32) error {
 	if _, ok := in.mem.Grow(top/pageSize - imagePages); !ok {
@@ -153,7 +157,7 @@ func (in *instance) boot(ctx context.Context, top, stack uint32) error {
 	if err := in.setStack(top, stack); err != nil {
 		return err
 	}
-	qjs, err := in.call(ctx, "New_QJS", 0, 0, 0, 0)
+	qjs, err := in.call(ctx, "New_QJS", 0, 0, 0, firstGC)
 	if err != nil {
 		return err
 	}

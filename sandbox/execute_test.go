@@ -203,6 +203,22 @@ function globals(){ const o = {}; for (const k of Object.getOwnPropertyNames(g))
 	}
 }
 
+// TestGarbage: memory that only a cycle holds comes back long before the limit.
+func TestGarbage(t *testing.T) {
+	for name, source := range map[string]string{
+		"buffers":  `function main(){for(let i=0;i<2000;i++){const o={b:new Uint8Array(100000)};o.self=o} return 1}`,
+		"closures": `function main(){let n=0;for(let i=0;i<5000;i++){const text="x".repeat(20000)+i;const f=()=>f.length+text.length;n+=f()} return 1}`,
+		"trees":    `function main(){for(let i=0;i<2000;i++){const rows=[];for(let k=0;k<50;k++)rows.push({k,parent:rows,text:"x".repeat(200)})} return 1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, err := testEngine(t).Execute(t.Context(), Program{Source: source}, nil)
+			if err != nil || res.Usage.HeapBytes > 4<<20 {
+				t.Errorf("usage %+v error %v, want a small heap", res.Usage, err)
+			}
+		})
+	}
+}
+
 func TestUsage(t *testing.T) {
 	e := testEngine(t)
 	two := `function main(){tools.call("t",{});tools.call("t",{});return 1}`
@@ -280,8 +296,8 @@ func TestClose(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- e.Close(context.Background()) }()
 	select {
-	case <-closed:
-		t.Error("Close did not wait for the running execution")
+	case err := <-closed:
+		t.Errorf("Close did not wait for the running execution: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(leave)

@@ -86,9 +86,13 @@ func (e *Engine) restore(in *instance, lm *linearMemory, stack int64) error {
 	return in.setStack(e.heapBase(), uint32(stack))
 }
 
+// redZone is left free at the lower end of the stack: a function that calls no
+// other one may use 128 bytes below the stack pointer without moving it.
+const redZone = 256
+
 // setStack puts the C stack below top and allows it size bytes.
 func (in *instance) setStack(top, size uint32) error {
-	for name, v := range map[string]uint32{exportSP: top, exportLow: top - size} {
+	for name, v := range map[string]uint32{exportSP: top, exportLow: top - size + redZone} {
 		g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
 		if !ok {
 			return fmt.Errorf("no mutable global %s", name)

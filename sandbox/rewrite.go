@@ -47,8 +47,10 @@ type prepared struct {
 // traps below globalLow: the build itself runs over its static data. Every loop
 // head, and every entry of a function that calls others, spends one unit of
 // fuel; at zero the host function that exists anyway is called with a null
-// context, which no JavaScript call can do. No index of a function, import or
-// global moves: everything new is appended.
+// context, which no JavaScript call can do. The function that says how large an
+// allocation is answers zero in this build; it learns to, so that the garbage
+// collector runs by bytes. No index of a function, import or global moves:
+// everything new is appended.
 func rewrite(in []byte) (*prepared, error) {
 	secs, err := splitSections(in)
 	if err != nil {
@@ -180,16 +182,23 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 	r := &reader{b: in}
 	n := r.uleb()
 	out := appendUleb(nil, n+2)
+	sizes := 0
 	for i := range n {
 		body := r.bytes(int(r.uleb()))
 		if r.bad {
 			return nil, errors.New("cut code section")
+		}
+		if bytes.Equal(body, noUsableSize) {
+			body, sizes = usableSize, sizes+1
 		}
 		nb, err := rewriteBody(body, spend, setSP)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
 		out = append(appendUleb(out, uint64(len(nb))), nb...)
+	}
+	if sizes != 1 {
+		return nil, fmt.Errorf("%d functions could be malloc_usable_size", sizes)
 	}
 	// poll: fuel = fuelPerPoll; drop(proxy(null, 0, 0, null))
 	b := append(appendSleb([]byte{0, opI32Const}, fuelPerPoll), opGlobalSet, globalFuel,
@@ -201,6 +210,17 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 		opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd, opLocalGet, 0, opGlobalSet, globalSP, opEnd}
 	return append(appendUleb(out, uint64(len(b))), b...), nil
 }
+
+// noUsableSize is the body of js__malloc_usable_size in this build, and of no
+// other function: it answers 0, as on every system without the call.
+var noUsableSize = []byte{0, opI32Const, 0, opEnd}
+
+// usableSize reads the size from the head of dlmalloc's chunk, 4 bytes before
+// the allocation, as malloc_usable_size does there: the low three bits are
+// flags, and the head itself does not count. Of a null pointer it is 0.
+var usableSize = append(append([]byte{0, opLocalGet, 0, opI32Eqz, opIf, typeI32, opI32Const, 0, opElse,
+	opLocalGet, 0, opI32Const, 4, opI32Sub, opI32Load, 2, 0, opI32Const}, appendSleb(nil, -8)...),
+	opI32And, opI32Const, 4, opI32Sub, opEnd, opEnd)
 
 func rewriteBody(body, spend, setSP []byte) ([]byte, error) {
 	r := &reader{b: body}

@@ -140,6 +140,7 @@ const (
 	opUnreachable  = 0x00
 	opLoop         = 0x03
 	opIf           = 0x04
+	opElse         = 0x05
 	opEnd          = 0x0b
 	opCall         = 0x10
 	opCallIndirect = 0x11
@@ -147,48 +148,80 @@ const (
 	opLocalGet     = 0x20
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
+	opI32Load      = 0x28
 	opI32Const     = 0x41
 	opI64Const     = 0x42
 	opI32Eqz       = 0x45
 	opI32LtU       = 0x49
 	opI32Sub       = 0x6b
+	opI32And       = 0x71
 	typeI32        = 0x7f
 	typeFunc       = 0x60
 	blockVoid      = 0x40
 	exportGlobal   = 3
 )
 
+// operands says what follows an opcode.
+type operands byte
+
+const (
+	unknown    operands = iota // not in the examined build
+	none                       // nothing
+	one                        // a LEB128 number
+	two                        // two of them
+	table                      // a vector of numbers and one more
+	types                      // a vector of types
+	oneByte                    // one byte
+	fourBytes                  // f32
+	eightBytes                 // f64
+	bulk                       // a second opcode
+)
+
+// operandsOf lists them for the one-byte opcodes of the examined build.
+var operandsOf = func() (t [256]operands) {
+	for _, x := range []struct {
+		from, to int
+		what     operands
+	}{
+		{0x00, 0x01, none}, {0x02, 0x04, one}, {0x05, 0x05, none}, {opEnd, opEnd, none}, {0x0c, 0x0d, one}, {0x0e, 0x0e, table},
+		{0x0f, 0x0f, none}, {opCall, opCall, one}, {opCallIndirect, opCallIndirect, two}, {opDrop, 0x1b, none}, {0x1c, 0x1c, types},
+		{opLocalGet, 0x26, one}, {0x28, 0x3e, two}, {0x3f, 0x40, oneByte}, {opI32Const, opI64Const, one}, {0x43, 0x43, fourBytes},
+		{0x44, 0x44, eightBytes}, {opI32Eqz, 0xc4, none}, {0xd0, 0xd0, oneByte}, {0xd1, 0xd1, none}, {0xd2, 0xd2, one}, {0xfc, 0xfc, bulk},
+	} {
+		for op := x.from; op <= x.to; op++ {
+			t[op] = x.what
+		}
+	}
+	return t
+}()
+
 // skip moves past one instruction, its opcode included. An opcode that the
 // examined build does not have is an error.
 func (r *reader) skip() error {
 	op := r.byte()
-	switch {
-	case op == 0x02 || op == opLoop || op == opIf, // block types
-		op == 0x0c || op == 0x0d || op == opCall,
-		op >= opLocalGet && op <= 0x26,
-		op == opI32Const || op == opI64Const, op == 0xd2:
+	switch operandsOf[op] {
+	case unknown:
+		return fmt.Errorf("unknown opcode %#x", op)
+	case none:
+	case one:
 		r.uleb()
-	case op == 0x0e: // br_table
+	case two:
+		r.uleb()
+		r.uleb()
+	case table:
 		for n := r.uleb() + 1; n > 0 && !r.bad; n-- {
 			r.uleb()
 		}
-	case op == opCallIndirect, op >= 0x28 && op <= 0x3e: // type+table, align+offset
-		r.uleb()
-		r.uleb()
-	case op == 0x1c: // select with types
+	case types:
 		r.bytes(int(r.uleb()))
-	case op == 0x3f || op == 0x40 || op == 0xd0:
+	case oneByte:
 		r.byte()
-	case op == 0x43:
+	case fourBytes:
 		r.bytes(4)
-	case op == 0x44:
+	case eightBytes:
 		r.bytes(8)
-	case op == 0xfc:
+	case bulk:
 		return r.skipBulk()
-	case op == 0x00 || op == 0x01 || op == 0x05 || op == opEnd || op == 0x0f || op == opDrop || op == 0x1b,
-		op >= opI32Eqz && op <= 0xc4, op == 0xd1:
-	default:
-		return fmt.Errorf("unknown opcode %#x", op)
 	}
 	return r.err()
 }

@@ -181,7 +181,7 @@ func FuzzSource(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, line := range strings.Split(string(b), "\n") {
+	for line := range strings.SplitSeq(string(b), "\n") {
 		if len(line) > 19 {
 			f.Add(strings.ReplaceAll(line[19:], "⏎", "\n"))
 		}

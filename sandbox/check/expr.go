@@ -33,11 +33,11 @@ type expr struct {
 }
 
 // expression reads assignment expressions separated by commas.
-func (p *parser) expression(in bool) *expr {
-	e := p.assign(in)
+func (p *parser) expression() *expr {
+	e := p.assign(true)
 	for p.eat(",") {
 		pos := e.pos
-		p.assign(in)
+		p.assign(true)
 		e = &expr{kind: other, pos: pos}
 	}
 	return e
@@ -290,6 +290,7 @@ func (p *parser) isAwait() bool {
 		return n.escaped || n.text != "in" && n.text != "instanceof" && n.text != "of"
 	case tNumber, tString, tPrivate:
 		return true
+	default:
+		return n.is("{") || n.is("!") || n.is("~")
 	}
-	return n.is("{") || n.is("!") || n.is("~")
 }

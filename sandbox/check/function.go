@@ -46,8 +46,9 @@ func (p *parser) beginsKey(t token, star bool) bool {
 	switch t.kind {
 	case tName, tString, tNumber, tPrivate:
 		return true
+	default:
+		return t.is("[") || star && t.is("*")
 	}
-	return t.is("[") || star && t.is("*")
 }
 
 // methodRest reads the parameters and the body of a method or accessor.
@@ -128,8 +129,9 @@ func continues(t token) bool {
 		return !t.is("{") && !t.is("}") && !t.is(";") && !t.is("++") && !t.is("--") && !t.is("!") && !t.is("~")
 	case tName:
 		return t.word("in") || t.word("instanceof")
+	default:
+		return t.kind == tTemplate
 	}
-	return t.kind == tTemplate
 }
 
 // functionRest reads what follows the name of a function.

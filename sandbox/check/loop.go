@@ -81,7 +81,7 @@ func (p *parser) forEach() {
 		p.assign(true)
 	} else {
 		p.advance()
-		p.expression(true)
+		p.expression()
 	}
 	p.expect(")")
 	p.loopBody()
@@ -91,11 +91,11 @@ func (p *parser) forEach() {
 func (p *parser) forRest() {
 	p.expect(";")
 	if !p.tok.is(";") {
-		p.expression(true)
+		p.expression()
 	}
 	p.expect(";")
 	if !p.tok.is(")") {
-		p.expression(true)
+		p.expression()
 	}
 	p.expect(")")
 	p.loopBody()

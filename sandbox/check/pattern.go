@@ -241,6 +241,7 @@ func (p *parser) propertyName() (computed bool) {
 	case tName, tString, tNumber:
 		p.advance()
 		return false
+	default:
 	}
 	if !p.eat("[") {
 		p.unexpected("a property name is expected")

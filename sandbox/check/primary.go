@@ -29,7 +29,7 @@ func (p *parser) chain(e *expr, calls bool) *expr {
 			*next = *p.dot(e)
 		case t.is("["):
 			p.advance()
-			key := p.expression(true)
+			key := p.expression()
 			p.expect("]")
 			next.kind = member
 			if e.kind == ident && e.name == "tools" && key.kind == str && key.name == "call" {
@@ -88,7 +88,7 @@ func (p *parser) optionalLink(object *expr) {
 		p.called(object)
 		p.arguments()
 	case p.eat("["):
-		p.expression(true)
+		p.expression()
 		p.expect("]")
 	case p.tok.kind == tTemplate:
 		syntaxError(p.tok.pos, "a template cannot follow an optional chain")
@@ -194,7 +194,7 @@ func (p *parser) template(tagged bool) (string, bool) {
 			break
 		}
 		p.advance()
-		p.expression(true)
+		p.expression()
 		if !p.tok.is("}") {
 			p.unexpected("%q is expected", "}")
 		}
@@ -292,7 +292,7 @@ func (p *parser) super() *expr {
 		return &expr{kind: member, pos: pos}
 	case p.tok.is("[") && p.fn.method:
 		p.advance()
-		p.expression(true)
+		p.expression()
 		p.expect("]")
 		return &expr{kind: member, pos: pos}
 	}

@@ -87,6 +87,7 @@ func (p *parser) declare(name string, how declaration, pos int) {
 	case declCatch:
 		s.lexical[name] = true
 		s.catches = name
+	case declFunction: // is one of the above by now
 	}
 }
 

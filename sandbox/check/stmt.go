@@ -19,7 +19,7 @@ func (p *parser) statement(declarations bool) {
 }
 
 func (p *parser) expressionStatement() {
-	p.expression(true)
+	p.expression()
 	p.semicolon()
 }
 
@@ -162,7 +162,7 @@ func (p *parser) variables(how declaration, initialised bool, constant ...bool) 
 
 func (p *parser) condition() {
 	p.expect("(")
-	p.expression(true)
+	p.expression()
 	p.expect(")")
 }
 
@@ -274,7 +274,7 @@ func (p *parser) switchStatement() {
 	for !p.tok.is("}") {
 		switch {
 		case p.eatWord("case"):
-			p.expression(true)
+			p.expression()
 		case p.tok.word("default"):
 			if fallback {
 				syntaxError(p.tok.pos, "a switch has one default")
