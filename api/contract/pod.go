@@ -21,6 +21,10 @@ const (
 	EnvPodName      = "CODEACT_POD_NAME"
 	EnvPodUID       = "CODEACT_POD_UID"
 
+	// PodGraceSeconds is the time between the order to end and the kill: the
+	// runtime stops its program and reports in it.
+	PodGraceSeconds = 15
+
 	// RuntimeContainer is the name of the pod's one container.
 	RuntimeContainer = "runtime"
 	// RuntimeServiceAccount is the ServiceAccount of every runtime pod, one a namespace.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -78,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctr
 	}
 	after := run.DeepCopy()
 	after.Status = Settle(r.Operator, s, p, done)
-	changed, err := status.Write(ctx, r.Client, run, after)
+	changed, err := r.write(ctx, run, after)
 	switch {
 	case apierrors.IsConflict(err) && failed == nil:
 		return ctrl.Result{RequeueAfter: retryStale}, nil
@@ -95,6 +97,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctr
 		return ctrl.Result{RequeueAfter: retryQuota}, nil
 	}
 	return ctrl.Result{RequeueAfter: p.RequeueAfter}, nil
+}
+
+// write is the one status write. An output that does not fit the object beside
+// the report that holds it, too, stays in the report alone: the end of a run is
+// never lost to its size.
+func (r *Reconciler) write(ctx context.Context, run, after *v1alpha1.AgentRun) (bool, error) {
+	short := after.DeepCopy()
+	changed, err := status.Write(ctx, r.Client, run, after)
+	if after.Status.Output == nil || !tooLarge(err) {
+		return changed, err
+	}
+	short.Status.Output = nil
+	status.On(&short.Status.Conditions, run.Generation, r.Clock.Now()).Set(v1alpha1.ConditionSucceeded, metav1.ConditionTrue,
+		v1alpha1.ReasonSucceeded, "the program returned; its output is only in status.execution.output, because it does not fit the object twice")
+	changed, err = status.Write(ctx, r.Client, run, short)
+	*after = *short
+	return changed, err
+}
+
+// tooLarge tells the refusals of an object by its size; etcd's own comes as an
+// error without a type.
+func tooLarge(err error) bool {
+	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max"))
 }
 
 // SetupWithManager registers the reconciler. The runs that wait are looked at

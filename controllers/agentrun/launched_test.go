@@ -252,6 +252,19 @@ func TestDecideReported(t *testing.T) {
 			make:     func(f *flight) { f.claim(nil).says("Error", 1, fail(contract.ReasonProhibited, "no")) },
 			wantVerb: agentrun.VerbSettle, wantReason: "Prohibited",
 		},
+		"the second way out does not hide a call that it leaves out": {
+			make: func(f *flight) {
+				f.claim(transfer(contract.CallDispatched)).says("Error", 1, fail(contract.ReasonTimeout, "late"))
+			},
+			wantVerb: agentrun.VerbSettle, wantReason: "Timeout", wantMessage: "transfer (uid-of-r:1:1)",
+		},
+		"the second way out knows the outcome of a call": {
+			make: func(f *flight) {
+				f.claim(transfer(contract.CallDispatched)).
+					says("Error", 1, both(transfer(contract.CallCompleted), fail(contract.ReasonJavaScriptError, "boom")))
+			},
+			wantVerb: agentrun.VerbSettle, wantReason: "JavaScriptError", wantMessage: "main.js:2:7: boom",
+		},
 		"the second way out without the output": {
 			make: func(f *flight) {
 				f.claim(nil).says("Completed", 0, func(e *contract.Execution) {

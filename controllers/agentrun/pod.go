@@ -18,8 +18,6 @@ import (
 const (
 	// runtimeUser is the user and group of the runtime: nobody in particular.
 	runtimeUser = 65532
-	// graceSeconds is what the runtime has to report when it is stopped.
-	graceSeconds = 15
 	// tokenSeconds is how long a projected token lasts; the kubelet renews it.
 	tokenSeconds = 3600
 	// memoryHeadroom is what the runtime needs beside heap and stack, in bytes.
@@ -28,7 +26,7 @@ const (
 
 // NewPod returns the one pod that executes the pin.
 func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
-	no, yes, user, grace := false, true, int64(runtimeUser), int64(graceSeconds)
+	no, yes, user, grace := false, true, int64(runtimeUser), int64(contract.PodGraceSeconds)
 	deadline := int64((run.Timeout() + podSlack + time.Second - 1) / time.Second)
 	volumes, mounts := volumesOf(pin)
 	pod := &corev1.Pod{

@@ -3,6 +3,7 @@ package agentrun
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +56,37 @@ func (l *look) termination() *contract.Execution {
 	if e.Result == contract.ResultSucceeded && (t.Reason == oomKilled || !l.claimed()) {
 		return nil
 	}
+	if had := l.execution(); had != nil {
+		e.Calls = mergeCalls(had.Calls, e.Calls)
+	}
 	return e
+}
+
+// mergeCalls completes the journal of a termination message, which may be
+// brief, with what was written through to the status before: a call that either
+// of them knows stays known. A call that only the status has keeps its intent,
+// so that it counts as one that may have happened.
+func mergeCalls(had, got []contract.Call) []contract.Call {
+	at := map[int64]int{}
+	out := slices.Clone(had)
+	for i, c := range out {
+		if c.Seq > 0 {
+			at[c.Seq] = i
+		}
+	}
+	for _, c := range got {
+		i, known := at[c.Seq]
+		if !known {
+			if c.Seq > 0 || len(had) == 0 {
+				out = append(out, c)
+			}
+			continue
+		}
+		out[i].State, out[i].Reason = c.State, c.Reason
+		out[i].ResultDigest, out[i].ResultBytes = orElse(c.ResultDigest, out[i].ResultDigest), max(c.ResultBytes, out[i].ResultBytes)
+		out[i].EndTime = orElse(c.EndTime, out[i].EndTime)
+	}
+	return out
 }
 
 // closing is the report of an execution that a change of the spec ends: what is

@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config) int {
 		c.ReportFor = 60 * time.Second
 	}
 	if c.GraceFor == 0 {
-		c.GraceFor = 10 * time.Second
+		c.GraceFor = (contract.PodGraceSeconds - 5) * time.Second
 	}
 	p := &process{Config: c}
 	code, err := p.run(ctx)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,8 +159,9 @@ func command(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	why := ""
-	if e, ok := err.(*exec.ExitError); ok {
-		why = string(e.Stderr)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		why = string(exit.Stderr)
 	}
 	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", name, strings.Join(args, " "), why)
 	return string(out)

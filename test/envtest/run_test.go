@@ -96,6 +96,17 @@ var _ = Describe("A run", func() {
 		expectEnd(run, metav1.ConditionTrue, v1alpha1.ReasonSucceeded)
 		Expect(run.Status.Output.Raw).To(HaveLen(262144))
 
+		create(k, builders.MakeRun("wide").Code(echo).Obj())
+		run = k.look("wide")
+		k.report(run, func(e *contract.Execution) {
+			// Such letters take six bytes each where the object is stored.
+			Expect(e.Succeed(json.RawMessage(`"` + strings.Repeat("<", 140000) + `"`))).To(Succeed())
+		})
+		run = k.look("wide")
+		c := expectEnd(run, metav1.ConditionTrue, v1alpha1.ReasonSucceeded)
+		GinkgoWriter.Println("wide:", c.Message)
+		Expect(run.Status.Output != nil || strings.Contains(c.Message, "status.execution.output")).To(BeTrue())
+
 		create(k, builders.MakeRun("null").Code(echo).Obj())
 		run = k.look("null")
 		k.report(run, func(e *contract.Execution) { Expect(e.Succeed(json.RawMessage(`null`))).To(Succeed()) })

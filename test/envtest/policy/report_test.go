@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -135,9 +137,7 @@ var _ = Describe("codeact-runtime-report", func() {
 	DescribeTable("refuses a change of any other part of the status",
 		func(ctx SpecContext, edit map[string]any) {
 			status := map[string]any{"execution": s.report()}
-			for k, v := range edit {
-				status[k] = v
-			}
+			maps.Copy(status, edit)
 			Expect(s.merge(ctx, s.token, map[string]any{"status": status}, "status")).To(beForbidden("nothing of the status but"))
 		},
 		Entry("a number", map[string]any{"launches": int64(0)}),

@@ -1,0 +1,98 @@
+package contract
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func grantOf(tool string, edit func(*Grant)) Grant {
+	g := Grant{Namespace: "team-a", Name: "g-" + tool, Ready: true, Tool: Tool{Name: tool}}
+	if edit != nil {
+		edit(&g)
+	}
+	return g
+}
+
+func TestEligible(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		grants   []Grant
+		policy   Policy
+		subject  func(*Subject)
+		wantRule Rule // empty: in the projection
+	}{
+		"a plain grant":             {grants: []Grant{grantOf("x", nil)}},
+		"none":                      {wantRule: RuleGrant},
+		"another spelling":          {grants: []Grant{grantOf("X", nil)}, wantRule: RuleGrant},
+		"not Ready":                 {grants: []Grant{grantOf("x", func(g *Grant) { g.Ready = false })}, wantRule: RuleGrant},
+		"of another namespace":      {grants: []Grant{grantOf("x", func(g *Grant) { g.Namespace = "team-b" })}, wantRule: RuleGrant},
+		"at its last moment":        {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.NotAfter = now })}},
+		"a moment after":            {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.NotAfter = now.Add(-1) })}, wantRule: RuleGrant},
+		"for this recipe":           {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.Recipes = []string{"sweep"} })}, subject: func(s *Subject) { s.Recipe = "sweep" }},
+		"for a recipe, without one": {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.Recipes = []string{"sweep"} })}, wantRule: RuleGrant},
+		"for other labels": {
+			grants: []Grant{grantOf("x", func(g *Grant) {
+				g.Authority.Selects = func(l map[string]string) bool { return l["tier"] == "batch" }
+			})},
+			wantRule: RuleGrant,
+		},
+		"two that are Ready": {
+			grants:   []Grant{grantOf("x", nil), grantOf("x", func(g *Grant) { g.Name = "other" })},
+			wantRule: RuleGrant,
+		},
+		"two of which one is Ready": {
+			grants: []Grant{grantOf("x", nil), grantOf("x", func(g *Grant) { g.Ready = false })},
+		},
+		"of another kind":          {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Kind = KindOutput })}, wantRule: RuleKind},
+		"that denies":              {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.CodeAct = CodeActDeny })}, wantRule: RuleCodeAct},
+		"where the default denies": {grants: []Grant{grantOf("x", nil)}, policy: Policy{CodeActDefault: CodeActDeny}, wantRule: RuleCodeAct},
+		"that allows against it":   {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.CodeAct = CodeActAllow })}, policy: Policy{CodeActDefault: CodeActDeny}},
+		"of another profile":       {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Profile = ProfileLegacy })}, wantRule: RuleProfile},
+		"that lacks a capability":  {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Capabilities = []string{"auth"} })}, wantRule: RuleCapabilities},
+		"on the hard-deny list":    {grants: []Grant{grantOf("x", nil)}, policy: Policy{HardDeny: []string{"x"}}, wantRule: RuleHardDeny},
+		"with all that can be wrong": {
+			grants: []Grant{grantOf("x", func(g *Grant) {
+				g.Tool.CodeAct, g.Tool.Profile, g.Tool.Capabilities = CodeActDeny, ProfileLegacy, []string{"auth"}
+			})},
+			policy: Policy{HardDeny: []string{"x"}}, wantRule: RuleCodeAct,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := Subject{Namespace: "team-a", Now: now}
+			if tc.subject != nil {
+				tc.subject(&s)
+			}
+			p := Eligible(s, tc.policy, tc.grants, []string{"x"})
+			if tc.wantRule == "" {
+				if len(p.Tools) != 1 || len(p.Refused) != 0 {
+					t.Fatalf("projection %+v, want the tool", p)
+				}
+				return
+			}
+			if len(p.Tools) != 0 || len(p.Refused) != 1 {
+				t.Fatalf("projection %+v, want a refusal", p)
+			}
+			if r := p.Refused[0]; r.Name != "x" || r.Rule != tc.wantRule || r.Message == "" {
+				t.Errorf("refusal %+v, want rule %s and a message", r, tc.wantRule)
+			}
+		})
+	}
+}
+
+func TestEligibleHoldsOnlyWhatWasAsked(t *testing.T) {
+	grants := []Grant{grantOf("z10", nil), grantOf("z9", nil), grantOf("Z", nil), grantOf("unasked", nil)}
+	p := Eligible(Subject{Namespace: "team-a"}, Policy{}, grants, []string{"z9", "none", "Z", "z10", "z9"})
+	var got []string
+	for _, g := range p.Tools {
+		got = append(got, g.Tool.Name)
+	}
+	if d := cmp.Diff([]string{"Z", "z10", "z9"}, got); d != "" {
+		t.Errorf("tools: %s", d)
+	}
+	if len(p.Refused) != 1 || p.Refused[0].Name != "none" {
+		t.Errorf("refused %+v", p.Refused)
+	}
+}
