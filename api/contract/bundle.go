@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -76,12 +77,7 @@ type PinnedTool struct {
 // Has reports whether the broker may project the capability into calls of t. A
 // pinned tool is granted exactly what its declaration asks for.
 func (t PinnedTool) Has(capability string) bool {
-	for _, c := range t.Tool.Capabilities {
-		if c == capability {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.Tool.Capabilities, capability)
 }
 
 // GrantRef names the ToolGrant that gave the authority.
