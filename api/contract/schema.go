@@ -46,8 +46,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 func schemaMessage(err error) string {
 	var se *jsonschema.SchemaError
 	if errors.As(err, &se) && se.Err != nil {
-		var ve *jsonschema.ValidationError
-		if errors.As(se.Err, &ve) {
+		if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
 			return "the schema is invalid: " + describe(ve)
 		}
 		err = se.Err
@@ -66,8 +65,7 @@ func (s *Schema) Validate(value json.RawMessage) error {
 		return nil
 	}
 	err = s.s.Validate(x)
-	var ve *jsonschema.ValidationError
-	if errors.As(err, &ve) {
+	if ve, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return errors.New(describe(ve))
 	}
 	return err

@@ -18,15 +18,14 @@ import (
 // sure that the run is still the one that was decided about: a cache may lag
 // behind a claim or a report.
 func (r *Reconciler) act(ctx context.Context, s Snapshot, p Plan) (Done, error) {
-	switch p.Verb {
-	case VerbIgnore, VerbWait, VerbSettle, VerbRest:
-		return Done{}, nil
-	case VerbLaunch, VerbStop, VerbSupersede, VerbExpire:
+	if p.writes() {
 		if fresh, err := r.fresh(ctx, s.Run); err != nil || !fresh {
 			return Done{Stale: !fresh}, err
 		}
 	}
 	switch p.Verb {
+	case VerbIgnore, VerbWait, VerbSettle, VerbRest:
+		return Done{}, nil
 	case VerbLaunch:
 		return r.launch(ctx, s.Run, p.Pin)
 	case VerbStop:
@@ -151,7 +150,7 @@ func (r *Reconciler) adopt(ctx context.Context, run *v1alpha1.AgentRun, pin *Pin
 func (r *Reconciler) refused(done Done, err error) (Done, error) {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		done.Stale = true
+		done.Refused = &Refusal{Reason: v1alpha1.ReasonWaiting, Message: "the namespace is being deleted"}
 		return done, nil
 	case apierrors.IsForbidden(err) && isQuota(err.Error()):
 		done.Refused = &Refusal{Reason: string(contract.ReasonQuotaExceeded), Message: err.Error()}

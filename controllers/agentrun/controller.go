@@ -34,12 +34,8 @@ func Waiting(run *v1alpha1.AgentRun) bool {
 	return !isFinished(run) && run.Status.Launches == 0
 }
 
-// retryQuota is how long a launch that was refused waits for the next try;
-// retryStale is how long a decision on an old look does.
-const (
-	retryQuota = 5 * time.Second
-	retryStale = 100 * time.Millisecond
-)
+// retryQuota is how long a launch that was refused waits for the next try.
+const retryQuota = 5 * time.Second
 
 // Reconciler brings AgentRuns to their end.
 type Reconciler struct {
@@ -67,7 +63,7 @@ type Reconciler struct {
 // Reconcile looks, decides, does and tells.
 func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctrl.Result, error) {
 	if r.replaced.old(run) {
-		return ctrl.Result{RequeueAfter: retryStale}, nil
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
 	}
 	s, err := r.observe(ctx, run)
 	if err != nil {
@@ -76,14 +72,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctr
 	p := Decide(r.Operator, s)
 	done, failed := r.act(ctx, s, p)
 	if done.Stale {
-		return ctrl.Result{RequeueAfter: retryStale}, nil
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
 	}
 	after := run.DeepCopy()
 	after.Status = Settle(r.Operator, s, p, done)
 	changed, err := r.write(ctx, run, after)
 	switch {
 	case apierrors.IsConflict(err) && failed == nil:
-		return ctrl.Result{RequeueAfter: retryStale}, nil
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
 	case client.IgnoreNotFound(err) != nil:
 		failed = errors.Join(failed, fmt.Errorf("write the status: %w", err))
 	case changed:

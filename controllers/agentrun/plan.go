@@ -70,6 +70,17 @@ type Plan struct {
 	RequeueAfter time.Duration
 }
 
+// writes reports whether the plan changes more than the status.
+func (p Plan) writes() bool {
+	switch p.Verb {
+	case VerbLaunch, VerbStop, VerbSupersede, VerbExpire:
+		return true
+	case VerbIgnore, VerbWait, VerbSettle, VerbRest:
+		return false
+	}
+	return false
+}
+
 // Outcome is how a run ended.
 type Outcome struct {
 	// Succeeded is true only for a verified report that says so.

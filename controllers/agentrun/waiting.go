@@ -1,7 +1,6 @@
 package agentrun
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -143,8 +142,7 @@ func refuse(err error) *Plan {
 	if err == nil {
 		return nil
 	}
-	var f *contract.Fault
-	if errors.As(err, &f) {
+	if f, ok := contract.AsFault(err); ok {
 		return settle(faulted(f))
 	}
 	return settle(failed(contract.ReasonInvalidInput, "%v", err))

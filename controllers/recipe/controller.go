@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -46,8 +47,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.
 	after := rcp.DeepCopy()
 	after.Status = Settle(s, p)
 	changed, err := status.Write(ctx, r.Client, rcp, after)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("write the status: %w", err)
 	}
 	if changed && p.Verb == VerbRefuse && reason(rcp) != reason(after) {
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", status.Describe(p.Fault))

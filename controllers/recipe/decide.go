@@ -2,7 +2,6 @@
 package recipe
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,8 +111,7 @@ func inspect(source string, maxBytes int64) (check.Info, *contract.Fault) {
 }
 
 func asFault(err error, otherwise contract.Reason) *contract.Fault {
-	var f *contract.Fault
-	if errors.As(err, &f) {
+	if f, ok := contract.AsFault(err); ok {
 		return f
 	}
 	return contract.Faultf(otherwise, "%v", err)

@@ -2,10 +2,14 @@ package status
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Retry is how long a decision on an old look waits for a newer one.
+const Retry = 100 * time.Millisecond
 
 // FieldManager is the manager's name on all that it writes.
 const FieldManager = "codeact-operator"

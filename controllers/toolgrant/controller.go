@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -49,8 +50,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, g *v1alpha1.ToolGrant) (ctrl
 	after := g.DeepCopy()
 	after.Status = Settle(s, p)
 	changed, err := status.Write(ctx, r.Client, g, after)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("write the status: %w", err)
 	}
 	if changed && p.Verb == VerbRefuse && reason(g) != reason(after) {
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", p.Fault.Message)

@@ -2,7 +2,6 @@
 package toolgrant
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -88,8 +87,7 @@ func checkSchemas(s Snapshot) *contract.Fault {
 }
 
 func message(err error) string {
-	var f *contract.Fault
-	if errors.As(err, &f) {
+	if f, ok := contract.AsFault(err); ok {
 		return f.Message
 	}
 	return err.Error()

@@ -105,7 +105,7 @@ func (s *scene) subject(kind, name string) client.Object {
 			RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: contract.RuntimeContainer, Image: image, Command: []string{"/runtime", "verify-cache", contract.CacheDir},
+			Name: contract.RuntimeContainer, Image: image, Command: []string{"/manager", "-h"},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -103,22 +104,13 @@ func (i indexes) list(ctx context.Context, c client.WithWatch, l client.ObjectLi
 		ok := true
 		for _, r := range want.Requirements() {
 			f := i[fmt.Sprintf("%T %s", x, r.Field)]
-			ok = ok && f != nil && contains(f(x.(client.Object)), r.Value)
+			ok = ok && f != nil && slices.Contains(f(x.(client.Object)), r.Value)
 		}
 		if ok {
 			kept = append(kept, x)
 		}
 	}
 	return meta.SetList(l, kept)
-}
-
-func contains(all []string, s string) bool {
-	for _, x := range all {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // create submits an object as a user would.

@@ -110,18 +110,14 @@ func (w *world) observe() agentrun.Snapshot {
 
 // act does what the controller's act does, and may be cut off.
 func (w *world) act(s agentrun.Snapshot, p agentrun.Plan, crash *int) (agentrun.Done, error) {
+	cut := func() bool { *crash--; return *crash == 0 }
+	quiet := p.Verb == agentrun.VerbIgnore || p.Verb == agentrun.VerbWait || p.Verb == agentrun.VerbSettle || p.Verb == agentrun.VerbRest
+	if !quiet && w.cachedVersion != w.version {
+		return agentrun.Done{Stale: true}, nil
+	}
 	switch p.Verb {
 	case agentrun.VerbIgnore, agentrun.VerbWait, agentrun.VerbSettle, agentrun.VerbRest:
 		return agentrun.Done{}, nil
-	case agentrun.VerbLaunch, agentrun.VerbStop, agentrun.VerbSupersede, agentrun.VerbExpire:
-	default:
-		return agentrun.Done{}, fmt.Errorf("the plan has the verb %q", p.Verb)
-	}
-	if w.cachedVersion != w.version {
-		return agentrun.Done{Stale: true}, nil
-	}
-	cut := func() bool { *crash--; return *crash == 0 }
-	switch p.Verb {
 	case agentrun.VerbLaunch:
 		return w.launch(s.Run, p.Pin, cut)
 	case agentrun.VerbStop:
@@ -133,6 +129,8 @@ func (w *world) act(s agentrun.Snapshot, p agentrun.Plan, crash *int) (agentrun.
 	case agentrun.VerbExpire:
 		w.note("the run is deleted")
 		w.deleted = true
+	default:
+		return agentrun.Done{}, fmt.Errorf("the plan has the verb %q", p.Verb)
 	}
 	cut()
 	return agentrun.Done{}, nil

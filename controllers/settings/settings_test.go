@@ -1,0 +1,89 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+)
+
+func TestLimits(t *testing.T) {
+	raised := func(o *settings.Operator) { o.Ceilings = contract.Ceilings() }
+	low := func(o *settings.Operator) { o.Ceilings.HeapBytes = 8 << 20 }
+	calls := func(n int64) *int64 { return &n }
+	tests := map[string]struct {
+		operator    func(*settings.Operator)
+		recipe, run *contract.Limits
+		want        func(*contract.Limits)
+	}{
+		"nothing asked: the defaults":     {},
+		"nothing asked, higher ceilings":  {operator: raised},
+		"the recipe lowers":               {recipe: &contract.Limits{HeapBytes: 16 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 16 << 20 }},
+		"the run lowers":                  {run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"the run lowers the recipe's":     {recipe: &contract.Limits{WallClockMs: 50}, run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"the run does not raise it":       {recipe: &contract.Limits{WallClockMs: 5}, run: &contract.Limits{WallClockMs: 50}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"no calls":                        {run: &contract.Limits{ChildCalls: calls(0)}, want: func(l *contract.Limits) { l.ChildCalls = calls(0) }},
+		"up to a ceiling that was raised": {operator: raised, recipe: &contract.Limits{HeapBytes: 64 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 64 << 20 }},
+		"never above a ceiling":           {operator: low, run: &contract.Limits{HeapBytes: 9 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 8 << 20 }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := settings.Default()
+			if tc.operator != nil {
+				tc.operator(&op)
+			}
+			want := contract.DefaultLimits()
+			if tc.want != nil {
+				tc.want(&want)
+			}
+			if d := cmp.Diff(want, op.Limits(tc.recipe, tc.run)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	op := settings.Default()
+	if err := op.Check(nil); err != nil {
+		t.Errorf("nothing asked: %v", err)
+	}
+	l := contract.DefaultLimits()
+	if err := op.Check(&l); err != nil {
+		t.Errorf("exactly the ceilings: %v", err)
+	}
+	l.StackBytes++
+	if f, ok := contract.AsFault(op.Check(&l)); !ok || f.Reason != contract.ReasonLimitsTooHigh {
+		t.Errorf("above: %v", f)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		edit func(*settings.Operator)
+		want string
+	}{
+		"the defaults":                {edit: func(*settings.Operator) {}},
+		"all that is allowed":         {edit: func(o *settings.Operator) { o.Defaults, o.Ceilings = contract.Ceilings(), contract.Ceilings() }},
+		"a ceiling above the product": {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 40 }, want: "ceilings"},
+		"a default above a ceiling":   {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 20 }, want: "default limits"},
+		"an unknown policy":           {edit: func(o *settings.Operator) { o.CodeActDefault = "Perhaps" }, want: "Allow or Deny"},
+		"a denied name that is none":  {edit: func(o *settings.Operator) { o.HardDeny = []string{"a b"} }, want: `"a b"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := settings.Default()
+			tc.edit(&op)
+			err := op.Validate()
+			if (err != nil) != (tc.want != "") {
+				t.Fatalf("error %v", err)
+			}
+			if err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %q, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
