@@ -43,6 +43,10 @@ e2e: ## The Ginkgo suite on the real cluster (KEEP=1 leaves it up; FOCUS='text')
 verify: ## Lint, vet, cross builds, and: is everything generated, tidy and in step?
 	hack/verify/all.sh
 
+.PHONY: lint
+lint: ## golangci-lint over every module (ARGS=--fix mends what it can)
+	hack/verify/lint.sh $(ARGS)
+
 .PHONY: generate
 generate: ## Deepcopy, CRDs, RBAC, and the chart's copies of them
 	hack/generate.sh

@@ -65,7 +65,7 @@ build_unit() {
 	say "$STEP $unit: built ${#want[@]} in $((SECONDS - t0)) s"
 }
 compile() { # UNIT OUTDIR PKG=BINARY..: in the background, so that progress can be told
-	local unit=$1 out=$2 p pid last=$SECONDS t0=$SECONDS log; shift 2
+	local unit=$1 out=$2 p pid last=$SECONDS t0=$SECONDS log n=0 before what; shift 2
 	log=$CACHE/log/$unit.log
 	say "$STEP $unit: compiling $# of its binaries"
 	(
@@ -82,8 +82,9 @@ compile() { # UNIT OUTDIR PKG=BINARY..: in the background, so that progress can 
 	while kill -0 $pid 2>/dev/null; do
 		sleep 0.2
 		[ $((SECONDS - last)) -lt 12 ] && continue
-		last=$SECONDS
-		say "$STEP $unit: $((last - t0)) s, $(grep -vc ^go: "$log" || true) packages compiled"
+		last=$SECONDS before=$n n=$(grep -vc ^go: "$log" || true)
+		[ "$n" = "$before" ] && what=linking || what="$n packages compiled"
+		say "$STEP $unit: $((last - t0)) s, $what"
 	done
 	wait $pid || { tail -20 "$log" >&2; die "$unit does not build (all of it in $log)"; }
 }
