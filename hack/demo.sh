@@ -37,21 +37,28 @@ local_run() {
 
 field() { kubectl -n $ns get agentrun $run -o jsonpath="$1"; }
 show_run() {
-	local succeeded='{.status.conditions[?(@.type=="Succeeded")]' seq tool effect state bytes id
-	echo "run        $ns/$run, execution $(field '{.status.executionGeneration}')"
-	echo "program    recipe $(field '{.spec.recipe.name}'), pinned in ConfigMap $(field '{.status.pinned.configMap}')"
-	echo "           as $(field '{.status.pinned.digest}')"
-	echo "pod        $(field '{.status.podName}')"
-	echo "input      $(field '{.spec.input}')"
-	echo "succeeded  $(field "$succeeded.status}"), $(field "$succeeded.reason}"): $(field "$succeeded.message}")"
-	echo "output     $(field '{.status.output}')"
-	echo "usage      $(field '{.status.execution.usage.wallMs} ms, {.status.execution.usage.heapBytes} bytes of heap, {.status.execution.usage.childCalls} calls')"
+	local succeeded='.status.conditions[?(@.type=="Succeeded")]' usage=.status.execution.usage v seq tool effect state bytes id
+	local -a paths=('{.metadata.uid}' '{.status.executionGeneration}' '{.spec.recipe.name}' '{.status.pinned.configMap}'
+		'{.status.pinned.digest}' '{.status.podName}' '{.spec.input}' "{$succeeded.status}, {$succeeded.reason}: {$succeeded.message}"
+		'{.status.output}' "{$usage.wallMs} ms, {$usage.heapBytes} bytes of heap, {$usage.childCalls} calls")
+	mapfile -t v < <(field "$(printf '%s{"\\n"}' "${paths[@]}")")
+	echo "run        $ns/$run, execution ${v[1]}"
+	echo "program    recipe ${v[2]}, pinned in ConfigMap ${v[3]}"
+	echo "           as ${v[4]}"
+	echo "pod        ${v[5]}"
+	echo "input      ${v[6]}"
+	echo "succeeded  ${v[7]}"
+	echo "output     ${v[8]}"
+	echo "usage      ${v[9]}"
 	echo "calls"
 	printf '  %-4s %-16s %-10s %-11s %-8s %s\n' seq tool effect state bytes id
 	field '{range .status.execution.calls[*]}{.seq}|{.tool}|{.effect}|{.state}|{.resultBytes}|{.id}{"\n"}{end}' |
 		while IFS='|' read -r seq tool effect state bytes id; do
 			printf '  %-4s %-16s %-10s %-11s %-8s %s\n' "$seq" "$tool" "$effect" "$state" "$bytes" "$id"
 		done
+	echo "what the tool server received"
+	kubectl get --raw "/api/v1/namespaces/$ns/services/http:toolserver:8080/proxy/log?prefix=${v[0]}:" |
+		sed 's/^\[/  /; s/\]$//; s/},{/},\n  {/g'
 }
 
 if ! reason=$("$cluster" doctor 2>&1); then
@@ -96,6 +103,12 @@ kubectl -n $ns wait agentrun/$run --for=condition=Succeeded --timeout=120s || {
 
 heading "the run"
 show_run
-heading "the cluster stays up"
-echo "export KUBECONFIG=$("$cluster" kubeconfig)"
-echo "kubectl is $("$cluster" path bin)/kubectl; stop the cluster with: make cluster-down"
+heading "the cluster stays up; to look around:"
+cat <<EOF
+export KUBECONFIG=$("$cluster" kubeconfig) PATH=$("$cluster" path bin):\$PATH
+kubectl -n $ns get codeact                # all three kinds
+kubectl -n $ns describe ar $run
+kubectl -n $ns edit ar $run      # another input is another execution
+make demo                                 # all of this again
+make cluster-down                         # the end of it
+EOF
