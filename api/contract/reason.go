@@ -174,9 +174,7 @@ func (f *Fault) Error() string {
 
 // AsFault finds the Fault in err's chain.
 func AsFault(err error) (*Fault, bool) {
-	var f *Fault
-	ok := errors.As(err, &f)
-	return f, ok
+	return errors.AsType[*Fault](err)
 }
 
 // Worst returns the fault whose Reason takes precedence; of two equal ranks the

@@ -44,8 +44,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 }
 
 func schemaMessage(err error) string {
-	var se *jsonschema.SchemaError
-	if errors.As(err, &se) && se.Err != nil {
+	if se, ok := errors.AsType[*jsonschema.SchemaError](err); ok && se.Err != nil {
 		if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
 			return "the schema is invalid: " + describe(ve)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -173,9 +174,7 @@ func (l *loader) keep(u *unstructured.Unstructured) error {
 		return errors.New("not a Secret") // what it says may be secret
 	}
 	entries := map[string][]byte{}
-	for k, v := range s.Data {
-		entries[k] = v
-	}
+	maps.Copy(entries, s.Data)
 	for k, v := range s.StringData {
 		entries[k] = []byte(v)
 	}

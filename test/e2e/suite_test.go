@@ -159,8 +159,7 @@ func command(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	why := ""
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		why = string(exit.Stderr)
 	}
 	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", name, strings.Join(args, " "), why)
