@@ -81,13 +81,7 @@ func runExec(ctx context.Context, f execFlags, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if err := printResult(out, f.output, o); err != nil {
-		return err
-	}
-	if o.Fault != nil {
-		return errFailed
-	}
-	return nil
+	return printResult(out, f.output, o)
 }
 
 // execute runs one program with stubbed tools through the loop, the broker and

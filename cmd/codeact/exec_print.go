@@ -46,15 +46,26 @@ func resultOf(o loop.Outcome) execResult {
 	return r
 }
 
-// printResult tells how a program or run ended.
+// printResult tells how a program or run ended, and is errFailed when that was
+// with a fault.
 func printResult(w io.Writer, format string, o loop.Outcome) error {
-	r := resultOf(o)
+	show := printText
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(r)
+		show = printJSON
 	}
-	return printText(w, r)
+	if err := show(w, resultOf(o)); err != nil {
+		return err
+	}
+	if o.Fault != nil {
+		return errFailed
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, r execResult) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
 }
 
 func printText(w io.Writer, r execResult) error {

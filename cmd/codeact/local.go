@@ -83,13 +83,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if err := printResult(out, f.output, o); err != nil {
-		return err
-	}
-	if o.Fault != nil {
-		return errFailed
-	}
-	return nil
+	return printResult(out, f.output, o)
 }
 
 // localRun takes a run along the straight way of the cluster: look, decide, pin,

@@ -162,7 +162,7 @@ func (s *subject) conflict() *contract.Fault {
 			"ToolGrant %s declares a tool named %q; set another spec.toolName", g, name)
 	}
 	for _, o := range s.others() {
-		if o.EffectiveToolName() == name && older(o, s.Recipe) {
+		if o.EffectiveToolName() == name && v1alpha1.Older(o, s.Recipe) {
 			return contract.Faultf(contract.ReasonNameConflict,
 				"Recipe %s, which is older, has the tool name %q already; set another spec.toolName", o.Name, name)
 		}
@@ -204,13 +204,6 @@ func (s *subject) others() []*v1alpha1.Recipe {
 	}
 	slices.SortFunc(out, func(a, b *v1alpha1.Recipe) int { return strings.Compare(a.Name, b.Name) })
 	return out
-}
-
-func older(a, b *v1alpha1.Recipe) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }
 
 // tools asks the one eligibility function about the declared tools. Which runs a

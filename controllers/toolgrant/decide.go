@@ -123,7 +123,7 @@ func checkName(s Snapshot) *contract.Fault {
 	for i := range s.Others {
 		o := &s.Others[i]
 		if o.UID == s.Grant.UID || o.Namespace != s.Grant.Namespace || o.Spec.Tool.Name != s.Grant.Spec.Tool.Name ||
-			expired(o, s.Now) || !older(o, s.Grant) {
+			expired(o, s.Now) || !v1alpha1.Older(o, s.Grant) {
 			continue
 		}
 		return contract.Faultf(contract.ReasonNameConflict,
@@ -131,13 +131,6 @@ func checkName(s Snapshot) *contract.Fault {
 			o.Name, o.Spec.Tool.Name)
 	}
 	return nil
-}
-
-func older(a, b *v1alpha1.ToolGrant) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }
 
 // String names the plan in logs.
