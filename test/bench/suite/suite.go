@@ -41,7 +41,7 @@ var files embed.FS
 
 // Compute names the programs that compute. Each takes some 20 to 60 ms in the
 // sandbox, so that a fresh runtime does not count.
-var Compute = []string{"fib", "sieve", "json", "join", "sort", "regex", "mapset", "classes"}
+var Compute = []string{"fib", "sieve", "json", "join", "sort", "regex", "mapset", "mapint", "classes"}
 
 // Source is the text of a program.
 func Source(name string) string {
