@@ -68,14 +68,18 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: ceiling of %d B heap and %d B stack, want at most %d and %d",
 			e.heapCeiling, e.stackCeiling, maxHeapCeiling, maxStackCeiling)
 	}
-	m, err := rewritten()
+	m, err := moduleFrom(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := e.compile(ctx, m.wasm, o.CacheDir); err != nil {
+	data, err := staticData(m)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	if err := e.compile(ctx, m, o.CacheDir); err != nil {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
-	if err := e.snapshot(ctx, m.data); err != nil {
+	if err := e.snapshot(ctx, data); err != nil {
 		_ = e.release(ctx) // the first error counts
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}

@@ -56,6 +56,10 @@ type Usage struct {
 	// HeapBytes is the most memory that the heap had, in bytes, comparable to
 	// limits.heapBytes. It counts whole pages of 64 KiB and never falls.
 	HeapBytes int64 `json:"heapBytes"`
+	// Fuel counts the loop heads and function entries that the engine went
+	// through, a measure of the work that no machine's speed changes: the same
+	// program, input and results of calls use the same, within one build.
+	Fuel int64 `json:"fuel"`
 	// Calls is how often the Caller was entered.
 	Calls int64 `json:"calls"`
 }
@@ -69,6 +73,7 @@ type execution struct {
 	parent, ctx context.Context // the caller's, and the one with the deadline
 	live        bool            // main is running
 	calls       int64
+	granted     int64 // fuel handed to the VM
 }
 
 // Execute runs one program in one fresh runtime: sizes, static check, grammar,
@@ -96,6 +101,7 @@ func (e *Engine) Execute(ctx context.Context, p Program, c Caller) (Result, erro
 	res := Result{Usage: Usage{Calls: x.calls}}
 	if x.in != nil {
 		res.Usage.HeapBytes = int64(x.in.mem.Size()) - int64(e.heapBase())
+		res.Usage.Fuel = x.granted - x.in.fuel()
 		x.in.close()
 	}
 	if fault = contract.Worst(fault, stopFault(x.parent, x.ctx)); fault != nil {
@@ -188,6 +194,9 @@ func (x *execution) run(p Program, hasMain bool) (string, error) {
 	if x.in, err = x.engine.fresh(x.ctx, x.limits.HeapBytes, x.limits.StackBytes); err != nil {
 		return "", err
 	}
+	if err := x.in.set(exportFuel, x.refuel()); err != nil {
+		return "", err
+	}
 	ctx := context.WithValue(x.ctx, hostKey{}, guestCaller(x))
 	code, err := x.in.eval(ctx, sourceName, p.Source, evalStrict|evalCompileOnly)
 	if thrown, ok := errors.AsType[*errThrown](err); ok {
@@ -211,6 +220,19 @@ func (x *execution) run(p Program, hasMain bool) (string, error) {
 	s, err := x.answer(ctx, opMain, input, uint64(x.limits.OutputBytes), contract.ReasonJavaScriptError)
 	x.live = false
 	return s, err
+}
+
+// refuel implements guestCaller. Without limits.fuel there is always more.
+func (x *execution) refuel() uint64 {
+	n := int64(fuelPerPoll)
+	if most := x.limits.Fuel; most > 0 {
+		n = min(n, most-x.granted)
+	}
+	if n <= 0 {
+		panic(errFuel)
+	}
+	x.granted += n
+	return uint64(n)
 }
 
 // What the prelude's function is asked to do.

@@ -92,15 +92,24 @@ const redZone = 256
 
 // setStack puts the C stack below top and allows it size bytes.
 func (in *instance) setStack(top, size uint32) error {
-	for name, v := range map[string]uint32{exportSP: top, exportLow: top - size + redZone} {
-		g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
-		if !ok {
-			return fmt.Errorf("no mutable global %s", name)
-		}
-		g.Set(uint64(v))
+	if err := in.set(exportSP, uint64(top)); err != nil {
+		return err
 	}
+	return in.set(exportLow, uint64(top-size+redZone))
+}
+
+// set changes a global variable of the module.
+func (in *instance) set(name string, v uint64) error {
+	g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
+	if !ok {
+		return fmt.Errorf("no mutable global %s", name)
+	}
+	g.Set(v)
 	return nil
 }
+
+// fuel is how many units are left until the next poll.
+func (in *instance) fuel() int64 { return int64(int32(in.mod.ExportedGlobal(exportFuel).Get())) }
 
 // overran reports whether the C stack hit its bound.
 func (in *instance) overran() bool { return in.mod.ExportedGlobal(exportOver).Get() != 0 }

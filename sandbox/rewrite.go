@@ -10,8 +10,8 @@ import (
 // pageSize is the size of a WebAssembly page, in bytes.
 const pageSize = 65536
 
-// fuelPerPoll is how many loop heads and function entries pass between two
-// looks at the context: about 0.4 ms of JavaScript.
+// fuelPerPoll is how many loop heads and function entries, the units of fuel,
+// pass at most between two looks at the context: about 0.4 ms of JavaScript.
 const fuelPerPoll = 50_000
 
 // Facts about the examined build; rewrite verifies each of them.
@@ -31,27 +31,25 @@ const (
 // Names under which the host reaches the globals.
 const (
 	exportSP   = "__sp"
+	exportFuel = "__fuel"
 	exportLow  = "__low"
 	exportOver = "__over"
 )
 
-// prepared is a module that is ready to be compiled.
-type prepared struct {
-	wasm []byte
-	// data is the module's static data. It is not in wasm: an instance gets it
-	// with the snapshot, and would otherwise pay for it twice.
-	data []extent
-}
+// dataName is the custom section that holds the module's data section. As such
+// nothing would initialise an instance with it: an instance gets it with the
+// snapshot, and would otherwise pay for it twice.
+const dataName = "codeact.data"
 
 // rewrite adds what the build lacks. Every `global.set $sp` becomes a call that
 // traps below globalLow: the build itself runs over its static data. Every loop
 // head, and every entry of a function that calls others, spends one unit of
 // fuel; at zero the host function that exists anyway is called with a null
-// context, which no JavaScript call can do. The function that says how large an
+// context, which no JavaScript call can do, and answers how much there is now. The function that says how large an
 // allocation is answers zero in this build; it learns to, so that the garbage
-// collector runs by bytes. No index of a function, import or global moves:
+// collector runs by bytes. The data section becomes a custom one. No index of a function, import or global moves:
 // everything new is appended.
-func rewrite(in []byte) (*prepared, error) {
+func rewrite(in []byte) ([]byte, error) {
 	secs, err := splitSections(in)
 	if err != nil {
 		return nil, err
@@ -79,12 +77,27 @@ func rewrite(in []byte) (*prepared, error) {
 	if at[secCode].body, err = rewriteCode(at[secCode].body, add, proxy); err != nil {
 		return nil, err
 	}
-	data, err := readData(at[secData].body)
-	if err != nil {
+	if _, err := readData(at[secData].body); err != nil {
 		return nil, err
 	}
+	data := append(appendUleb(nil, uint64(len(dataName))), dataName...)
+	data = append(data, at[secData].body...)
 	secs = slices.DeleteFunc(secs, func(s section) bool { return s.id == secData || s.id == secCount })
-	return &prepared{wasm: joinSections(secs), data: data}, nil
+	return joinSections(append(secs, section{secCustom, data})), nil
+}
+
+// staticData returns the data that rewrite has taken out of its way; it shares
+// the module's memory.
+func staticData(module []byte) ([]extent, error) {
+	r := &reader{b: module, p: len(wasmHeader)}
+	for r.p < len(module) {
+		id := r.byte()
+		body := &reader{b: r.bytes(int(r.uleb()))}
+		if id == secCustom && body.name() == dataName {
+			return readData(body.rest())
+		}
+	}
+	return nil, errors.New("no data in the rewritten module")
 }
 
 // readData lists the data segments, which all have a constant place.
@@ -127,7 +140,7 @@ func findProxy(body []byte) (proxy, imports uint64, err error) {
 	return proxy, n, nil
 }
 
-// addGlobals appends the three new globals and exports all but the fuel.
+// addGlobals appends the three new globals and exports all of them.
 func addGlobals(globals, exports *section) error {
 	want := append(appendSleb([]byte{1, typeI32, 1, opI32Const}, imageSP), opEnd)
 	if !bytes.Equal(globals.body, want) {
@@ -141,12 +154,12 @@ func addGlobals(globals, exports *section) error {
 	globals.body = g
 
 	r := &reader{b: exports.body}
-	e := appendUleb(nil, r.uleb()+3)
+	e := appendUleb(nil, r.uleb()+4)
 	e = append(e, r.rest()...)
 	for _, x := range []struct {
 		name  string
 		index byte
-	}{{exportSP, globalSP}, {exportLow, globalLow}, {exportOver, globalOver}} {
+	}{{exportSP, globalSP}, {exportFuel, globalFuel}, {exportLow, globalLow}, {exportOver, globalOver}} {
 		e = append(e, byte(len(x.name)))
 		e = append(e, x.name...)
 		e = append(e, exportGlobal, x.index)
@@ -200,10 +213,9 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 	if sizes != 1 {
 		return nil, fmt.Errorf("%d functions could be malloc_usable_size", sizes)
 	}
-	// poll: fuel = fuelPerPoll; drop(proxy(null, 0, 0, null))
-	b := append(appendSleb([]byte{0, opI32Const}, fuelPerPoll), opGlobalSet, globalFuel,
-		opI32Const, 0, opI64Const, 0, opI32Const, 0, opI32Const, 0, opCall)
-	b = append(appendUleb(b, proxy), opDrop, opEnd)
+	// poll: fuel = proxy(null, 0, 0, null)
+	b := []byte{0, opI32Const, 0, opI64Const, 0, opI32Const, 0, opI32Const, 0, opCall}
+	b = append(appendUleb(b, proxy), opI32WrapI64, opGlobalSet, globalFuel, opEnd)
 	out = append(appendUleb(out, uint64(len(b))), b...)
 	// setSP(v): if v < low { over = 1; trap }; sp = v
 	b = []byte{0, opLocalGet, 0, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid,

@@ -155,6 +155,7 @@ const (
 	opI32LtU       = 0x49
 	opI32Sub       = 0x6b
 	opI32And       = 0x71
+	opI32WrapI64   = 0xa7
 	typeI32        = 0x7f
 	typeFunc       = 0x60
 	blockVoid      = 0x40

@@ -112,6 +112,10 @@ type Usage struct {
 	// heapBytes is the peak size of the interpreter's memory, in bytes.
 	// +optional
 	HeapBytes int64 `json:"heapBytes"`
+	// fuel counts the loop heads and function entries that the interpreter went
+	// through; the same program, input and results of calls use the same.
+	// +optional
+	Fuel int64 `json:"fuel"`
 	// childCalls counts the admitted calls.
 	// +optional
 	ChildCalls int64 `json:"childCalls"`

@@ -95,7 +95,7 @@ func printText(w io.Writer, r execResult) error {
 			return err
 		}
 	}
-	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.ChildCalls)
+	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d units of fuel, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.Fuel, r.Usage.ChildCalls)
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -100,7 +100,7 @@ func TestExecJSON(t *testing.T) {
 			if err := d.Decode(&got); err != nil {
 				t.Fatalf("%v in %q", err, out)
 			}
-			ignore := cmpopts.IgnoreFields(execResult{}, "Message", "Column", "Usage.WallMs", "Usage.HeapBytes")
+			ignore := cmpopts.IgnoreFields(execResult{}, "Message", "Column", "Usage.WallMs", "Usage.HeapBytes", "Usage.Fuel")
 			if diff := cmp.Diff(tc.want, got, ignore); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
