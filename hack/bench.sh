@@ -7,6 +7,7 @@
 #
 # Environment:
 #   COUNT      rounds (default 5)
+#   KEEP       1: put both tables into sandbox/RATIONALE.md
 #   BENCHTIME  how long each measure of a round takes at least (default 200ms)
 #   ONLY       measures: a pattern of fresh, trivial, call, compute, goroutines, cold, growth
 set -euo pipefail
@@ -69,38 +70,80 @@ bench() {
 	esac | sed -n 's/^Benchmark[A-Z][a-z]*\//BenchmarkExecution\//; /^BenchmarkExecution.*\/op/p; /^goos: /p; /^goarch: /p; /^cpu: /p; /^ *[a-z_]*_test.go/p; /FAIL/p'
 }
 
-rm -rf "$out" && mkdir -p "$out"
-chosen=()
-for s in "${subjects[@]}"; do
-	if [ "$s" = node ] && ! command -v npm >/dev/null; then
-		echo "bench: node and npm are not installed: quickjs-emscripten is left out"
-		continue
-	fi
-	echo "== bench: building and checking $s"
-	build "$s" || fail "$s does not answer as it should"
-	chosen+=("$s")
-done
-for ((i = 1; i <= count; i++)); do
-	[ ${#measures[@]} -gt 0 ] || break
-	echo "== bench: round $i of $count, load $(cut -d' ' -f1-2 /proc/loadavg), after $SECONDS s"
-	for s in "${chosen[@]}"; do bench "$s" "$benchtime" "${measures[@]}" >>"$out/$s.txt"; done
-done
-if [[ growth =~ $only ]]; then
-	echo "== bench: growth, after $SECONDS s"
-	for s in "${chosen[@]}"; do
-		[ "$s" = qjs-interruptible ] || bench "$s" 1x growth >>"$out/$s.txt" # it leaks as qjs does, slower
+build_all() {
+	local s
+	for s in "${subjects[@]}"; do
+		if [ "$s" = node ] && ! command -v npm >/dev/null; then
+			echo "bench: node and npm are not installed: quickjs-emscripten is left out"
+			continue
+		fi
+		echo "== bench: building and checking $s"
+		build "$s" || fail "$s does not answer as it should"
+		chosen+=("$s")
 	done
-fi
-if grep -H FAIL -B3 "$out"/*.txt; then fail "a measure failed"; fi
+}
+measure_all() {
+	local i s
+	for ((i = 1; i <= count; i++)); do
+		[ ${#measures[@]} -gt 0 ] || break
+		loads="${loads:+$loads, }$(cut -d' ' -f1 /proc/loadavg)"
+		echo "== bench: round $i of $count, load ${loads##* }, after $SECONDS s"
+		for s in "${chosen[@]}"; do bench "$s" "$benchtime" "${measures[@]}" >>"$out/$s.txt"; done
+	done
+	if [[ growth =~ $only ]]; then
+		echo "== bench: growth, after $SECONDS s"
+		for s in "${chosen[@]}"; do
+			[ "$s" = qjs-interruptible ] || bench "$s" 1x growth >>"$out/$s.txt" # it leaks as qjs does, slower
+		done
+	fi
+	if grep -H FAIL -B3 "$out"/*.txt; then fail "a measure failed"; fi
+}
+show_all() {
+	local s inputs=()
+	for s in "${chosen[@]}"; do inputs+=("$s=$out/$s.txt"); done
+	go tool -modfile=hack/tools/go.mod benchstat -ignore goos,goarch,cpu "${inputs[@]}" >"$out/benchstat.txt"
+	go build -C hack/tools -o "$tmp/benchtable" ./benchtable
+	"$tmp/benchtable" "${inputs[@]}" >"$out/table.md"
+	"$tmp/benchtable" -cpu "${inputs[@]}" >"$out/table-cpu.md"
+	echo "== bench: processor time, of all threads of the process, for what runs on one"
+	cat "$out/table-cpu.md"
+	echo "== bench: wall clock, best of $count rounds, in brackets the ratio to ${chosen[0]}; medians are in dist/bench/benchstat.txt"
+	cat "$out/table.md"
+}
 
-inputs=()
-for s in "${chosen[@]}"; do inputs+=("$s=$out/$s.txt"); done
-go tool -modfile=hack/tools/go.mod benchstat -ignore goos,goarch,cpu "${inputs[@]}" >"$out/benchstat.txt"
-go build -C hack/tools -o "$tmp/benchtable" ./benchtable
-"$tmp/benchtable" "${inputs[@]}" >"$out/table.md"
-"$tmp/benchtable" -cpu "${inputs[@]}" >"$out/table-cpu.md"
-echo "== bench: processor time, of all threads of the process, for what runs on one"
-cat "$out/table-cpu.md"
-echo "== bench: wall clock, best of $count rounds, in brackets the ratio to ${chosen[0]}; medians are in dist/bench/benchstat.txt"
-cat "$out/table.md"
+# versions: of everything that was compared, in one line.
+versions() {
+	local m
+	printf '%s, %s cores, %s, wazero %s' "$(sed -n 's/^model name.*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(go env GOVERSION)" \
+		"$(go list -m -f '{{.Version}}' github.com/tetratelabs/wazero)"
+	for m in modernc.org/quickjs github.com/dop251/goja; do printf ', %s %s' "$m" "$(go list -C test/bench -m -f '{{.Version}}' $m)"; done
+	printf ', qjs %s with wazero %s' "$(go list -C test/bench/qjs -m -f '{{.Version}}' github.com/fastschema/qjs)" \
+		"$(go list -C test/bench/qjs -m -f '{{.Version}}' github.com/tetratelabs/wazero)"
+	printf ', quickjs-emscripten %s in node %s' "$(sed -n 's/.*"quickjs-emscripten": "\(.*\)"/\1/p' test/bench/node/package.json)" "$(node --version || echo none)"
+}
+
+# keep: both tables between the marks in RATIONALE.md.
+keep() {
+	local doc=sandbox/RATIONALE.md
+	{
+		sed '/^<!-- make bench KEEP=1/q' $doc
+		printf '\n%s. Best of %s rounds; load %s.\n' "$(versions)" "$count" "$loads"
+		printf '\nProcessor time of all threads:\n\n' && cat "$out/table-cpu.md"
+		printf '\nWall clock, and memory:\n\n' && cat "$out/table.md"
+		echo
+		sed -n '/^<!-- end of make bench/,$p' $doc
+	} >"$tmp/doc"
+	cp "$tmp/doc" $doc
+}
+
+# One block: bash reads it whole, so editing this file cannot hurt a running copy.
+{
+rm -rf "$out" && mkdir -p "$out"
+chosen=() loads=
+build_all
+measure_all
+show_all
+[ "${KEEP:-}" != 1 ] || keep
 echo "== bench: done in $SECONDS s"
+exit
+}
