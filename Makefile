@@ -35,6 +35,10 @@ test: ## Unit, vector and envtest suites (PKG=./api/... TESTFLAGS='-run X')
 race: ## Unit and vector suites under the race detector (PKG as for test)
 	assets=$(ASSETS) && CGO_ENABLED=1 KUBEBUILDER_ASSETS="$$assets" go test -race -p $(P) -timeout 40m $(TESTFLAGS) $(PKG)
 
+.PHONY: bench
+bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh)
+	hack/bench.sh
+
 .PHONY: e2e
 e2e: ## The Ginkgo suite on the real cluster (KEEP=1 leaves it up; FOCUS='text')
 	hack/e2e.sh
