@@ -23,7 +23,7 @@ func quickJSVerdict(t *testing.T, e *Engine, source string) string {
 	}
 	defer in.close()
 	x := &execution{engine: e, in: in, limits: withDefaults(contract.Limits{}), parent: ctx, ctx: ctx}
-	_, err = in.eval(ctx, sourceName, source, evalStrict|evalCompileOnly)
+	_, err = in.eval(ctx, in.file, source, evalStrict|evalCompileOnly)
 	if thrown, ok := errors.AsType[*errThrown](err); ok {
 		_, err = x.answer(ctx, opDescribe, thrown.value, 0, contract.ReasonSyntaxError)
 	}

@@ -43,10 +43,11 @@ type Engine struct {
 	module  wazero.CompiledModule
 	cache   wazero.CompilationCache
 
-	image        *image
-	context, run uint64 // addresses and values that are the same in every copy of the image
+	image *image
+	fixed fixed
 
-	mu      sync.Mutex // guards closed, and running against a start after Close
+	mu      sync.Mutex // guards idle, closed, and running against a start after Close
+	idle    []*instance
 	closed  bool
 	running sync.WaitGroup
 }
@@ -97,6 +98,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	if was {
 		return nil
 	}
+	for in := e.takeIdle(); in != nil; in = e.takeIdle() {
+		in.close()
+	}
 	return e.release(ctx)
 }
 
@@ -131,12 +135,12 @@ func (e *Engine) heapBase() uint32 {
 // snapshot starts QuickJS once, runs the prelude and keeps the memory. Nothing
 // outside the memory changes: the stack pointer is back where it was.
 func (e *Engine) snapshot(ctx context.Context, data []extent) error {
-	in, lm, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
+	in, err := e.place(ctx)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	writeExtents(lm.b, data)
+	writeExtents(in.linear.b, data)
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
 		return fmt.Errorf("%s", cleanly(err))
 	}
@@ -145,7 +149,7 @@ func (e *Engine) snapshot(ctx context.Context, data []extent) error {
 		return errors.New("memory out of range")
 	}
 	e.image = newImage(append([]byte(nil), b...))
-	e.context, e.run = in.context, in.run
+	e.fixed = in.fixed
 	return nil
 }
 
@@ -172,10 +176,35 @@ func (in *instance) boot(ctx context.Context, top, stack uint32) error {
 	if err != nil {
 		return err
 	}
-	prelude, err := in.eval(ctx, "prelude.js", preludeSource, 0)
+	if err := in.reserve(ctx); err != nil {
+		return err
+	}
+	file, err := in.cstring(ctx, []byte("prelude.js")) // in the scratch, which the longer source does not need
+	if err != nil {
+		return err
+	}
+	prelude, err := in.eval(ctx, file, preludeSource, 0)
 	if err != nil {
 		return err
 	}
 	in.run, err = in.apply(ctx, prelude, host)
 	return err
+}
+
+// reserve allocates the memory that the host uses in every copy.
+func (in *instance) reserve(ctx context.Context) error {
+	for _, x := range []struct {
+		at   *uint32
+		size uint64
+	}{{&in.scratch, scratchBytes}, {&in.args, maxArgs * 8}, {&in.file, uint64(len(sourceName)) + 1}} {
+		p, err := in.call(ctx, "malloc", x.size)
+		if err != nil {
+			return err
+		}
+		*x.at = uint32(p)
+	}
+	if !in.mem.WriteString(in.file, sourceName+"\x00") {
+		return errors.New("allocation out of range")
+	}
+	return nil
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/sandbox/check"
@@ -102,7 +100,7 @@ func (e *Engine) Execute(ctx context.Context, p Program, c Caller) (Result, erro
 	if x.in != nil {
 		res.Usage.HeapBytes = int64(x.in.mem.Size()) - int64(e.heapBase())
 		res.Usage.Fuel = x.granted - x.in.fuel()
-		x.in.close()
+		e.giveBack(x.in, fault == nil)
 	}
 	if fault = contract.Worst(fault, stopFault(x.parent, x.ctx)); fault != nil {
 		return res, fault
@@ -158,10 +156,10 @@ func (x *execution) guarded(p Program) (value json.RawMessage, fault *contract.F
 	if err != nil {
 		return nil, x.faultOf(err)
 	}
-	if !json.Valid([]byte(s)) {
+	if !crosses(s) {
 		return nil, contract.Faultf(contract.ReasonJavaScriptError, "main returned JSON that is nested too deeply")
 	}
-	return json.RawMessage(s), nil
+	return s, nil
 }
 
 // admit checks everything that needs no VM, in the order of the contract.
@@ -185,36 +183,33 @@ func (x *execution) admit(p Program) (hasMain bool, fault *contract.Fault) {
 	return info.HasMain, nil
 }
 
-// crosses reports whether b is JSON text that can be handed to the VM.
-func crosses(b []byte) bool { return utf8.Valid(b) && json.Valid(b) }
-
 // run takes the program through the VM and answers the JSON text of its result.
-func (x *execution) run(p Program, hasMain bool) (string, error) {
+func (x *execution) run(p Program, hasMain bool) (json.RawMessage, error) {
 	var err error
 	if x.in, err = x.engine.fresh(x.ctx, x.limits.HeapBytes, x.limits.StackBytes); err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := x.in.set(exportFuel, x.refuel()); err != nil {
-		return "", err
+		return nil, err
 	}
 	ctx := context.WithValue(x.ctx, hostKey{}, guestCaller(x))
-	code, err := x.in.eval(ctx, sourceName, p.Source, evalStrict|evalCompileOnly)
+	code, err := x.in.eval(ctx, x.in.file, p.Source, evalStrict|evalCompileOnly)
 	if thrown, ok := errors.AsType[*errThrown](err); ok {
 		_, err = x.answer(ctx, opDescribe, thrown.value, 0, contract.ReasonSyntaxError)
-		return "", err
+		return nil, err
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if _, err = x.answer(ctx, opDefine, code, 0, contract.ReasonJavaScriptError); err != nil {
-		return "", err
+		return nil, err
 	}
 	if !hasMain {
-		return "", &terminal{contract.Faultf(contract.ReasonJavaScriptError, "the source declares no plain function main(input) at its top level")}
+		return nil, &terminal{contract.Faultf(contract.ReasonJavaScriptError, "the source declares no plain function main(input) at its top level")}
 	}
-	input, err := x.in.newString(ctx, string(p.Input))
+	input, err := x.in.newString(ctx, p.Input)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	x.live = true
 	s, err := x.answer(ctx, opMain, input, uint64(x.limits.OutputBytes), contract.ReasonJavaScriptError)
@@ -248,24 +243,24 @@ const maxFailureBytes = 64 << 10
 
 // answer asks the prelude for one operation. Its answer is checked here: it
 // comes from a VM that guest code has run in.
-func (x *execution) answer(ctx context.Context, op, a, b uint64, reason contract.Reason) (string, error) {
+func (x *execution) answer(ctx context.Context, op, a, b uint64, reason contract.Reason) ([]byte, error) {
 	v, err := x.in.apply(ctx, x.in.run, op, a, b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	s, err := x.in.text(ctx, v, max(x.limits.OutputBytes+1, maxFailureBytes))
 	tooLarge := &terminal{contract.Faultf(contract.ReasonOutputTooLarge, "the result has more than limits.outputBytes, %d bytes", x.limits.OutputBytes)}
 	switch {
-	case errors.Is(err, errTooLong), s == "#":
-		return "", tooLarge
+	case errors.Is(err, errTooLong), string(s) == "#":
+		return nil, tooLarge
 	case err != nil:
-		return "", err
-	case strings.HasPrefix(s, "!"):
-		return "", &terminal{describeFailure(s[1:], reason)}
-	case !strings.HasPrefix(s, "="):
-		return "", errForged
+		return nil, err
+	case len(s) > 0 && s[0] == '!':
+		return nil, &terminal{describeFailure(s[1:], reason)}
+	case len(s) == 0 || s[0] != '=':
+		return nil, errForged
 	case int64(len(s)-1) > x.limits.OutputBytes:
-		return "", tooLarge
+		return nil, tooLarge
 	}
 	return s[1:], nil
 }

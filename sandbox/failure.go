@@ -18,9 +18,9 @@ type failure struct {
 
 // describeFailure makes the fault of an exception. Nothing in the text can
 // change the reason.
-func describeFailure(text string, reason contract.Reason) *contract.Fault {
+func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 	var f failure
-	if err := json.Unmarshal([]byte(text), &f); err != nil {
+	if err := json.Unmarshal(text, &f); err != nil {
 		return contract.Faultf(contract.ReasonWorkerLost, "an exception could not be read")
 	}
 	message := f.Message

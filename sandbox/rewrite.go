@@ -168,21 +168,22 @@ func addGlobals(globals, exports *section) error {
 	return nil
 }
 
-// added holds the indexes of the two new functions.
-type added struct{ poll, setSP uint64 }
+// added holds the indexes of the new functions.
+type added struct{ poll, setSP, plainRun uint64 }
 
-// addFunctions declares poll: () -> () and setSP: (i32) -> ().
+// addFunctions declares poll: () -> (), setSP: (i32) -> () and
+// plainRun: (i32, i32, i32) -> i32.
 func addFunctions(types, functions *section, imports uint64) added {
 	r := &reader{b: types.body}
 	nt := r.uleb()
-	t := append(appendUleb(nil, nt+2), r.rest()...)
-	types.body = append(t, typeFunc, 0, 0, typeFunc, 1, typeI32, 0)
+	t := append(appendUleb(nil, nt+3), r.rest()...)
+	types.body = append(t, typeFunc, 0, 0, typeFunc, 1, typeI32, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32)
 
 	r = &reader{b: functions.body}
 	nf := r.uleb()
-	f := append(appendUleb(nil, nf+2), r.rest()...)
-	functions.body = appendUleb(appendUleb(f, nt), nt+1)
-	return added{poll: imports + nf, setSP: imports + nf + 1}
+	f := append(appendUleb(nil, nf+3), r.rest()...)
+	functions.body = appendUleb(appendUleb(appendUleb(f, nt), nt+1), nt+2)
+	return added{poll: imports + nf, setSP: imports + nf + 1, plainRun: imports + nf + 2}
 }
 
 // rewriteCode rewrites every body and appends the bodies of the new functions.
@@ -194,8 +195,8 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 
 	r := &reader{b: in}
 	n := r.uleb()
-	out := appendUleb(nil, n+2)
-	sizes := 0
+	out := appendUleb(nil, n+3)
+	sizes, extra := 0, &patches{plainRun: add.plainRun}
 	for i := range n {
 		body := r.bytes(int(r.uleb()))
 		if r.bad {
@@ -204,11 +205,14 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 		if bytes.Equal(body, noUsableSize) {
 			body, sizes = usableSize, sizes+1
 		}
-		nb, err := rewriteBody(body, spend, setSP)
+		nb, err := rewriteBody(body, spend, setSP, extra)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
-		out = append(appendUleb(out, uint64(len(nb))), nb...)
+		out = appendBody(out, nb)
+	}
+	if err := extra.check(); err != nil {
+		return nil, err
 	}
 	if sizes != 1 {
 		return nil, fmt.Errorf("%d functions could be malloc_usable_size", sizes)
@@ -216,11 +220,16 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 	// poll: fuel = proxy(null, 0, 0, null)
 	b := []byte{0, opI32Const, 0, opI64Const, 0, opI32Const, 0, opI32Const, 0, opCall}
 	b = append(appendUleb(b, proxy), opI32WrapI64, opGlobalSet, globalFuel, opEnd)
-	out = append(appendUleb(out, uint64(len(b))), b...)
+	out = appendBody(out, b)
 	// setSP(v): if v < low { over = 1; trap }; sp = v
 	b = []byte{0, opLocalGet, 0, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid,
 		opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd, opLocalGet, 0, opGlobalSet, globalSP, opEnd}
-	return append(appendUleb(out, uint64(len(b))), b...), nil
+	return appendBody(appendBody(out, b), plainRun(spend)), nil
+}
+
+// appendBody appends the body of a function, which begins with its size.
+func appendBody(out, body []byte) []byte {
+	return append(appendUleb(out, uint64(len(body))), body...)
 }
 
 // noUsableSize is the body of js__malloc_usable_size in this build, and of no
@@ -234,7 +243,7 @@ var usableSize = append(append([]byte{0, opLocalGet, 0, opI32Eqz, opIf, typeI32,
 	opLocalGet, 0, opI32Const, 4, opI32Sub, opI32Load, 2, 0, opI32Const}, appendSleb(nil, -8)...),
 	opI32And, opI32Const, 4, opI32Sub, opEnd, opEnd)
 
-func rewriteBody(body, spend, setSP []byte) ([]byte, error) {
+func rewriteBody(body, spend, setSP []byte, extra *patches) ([]byte, error) {
 	r := &reader{b: body}
 	for n := r.uleb(); n > 0; n-- { // local declarations
 		r.uleb()
@@ -259,7 +268,7 @@ func rewriteBody(body, spend, setSP []byte) ([]byte, error) {
 		}
 		out = append(out, body[s:r.p]...)
 		if body[s] == opLoop {
-			out = append(out, spend...)
+			out = append(append(out, spend...), extra.insertAt(body[s:])...)
 		}
 	}
 	return out, nil

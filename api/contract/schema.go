@@ -26,6 +26,11 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if len(text) > MaxSchemaBytes {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema has %d bytes, more than %d", len(text), MaxSchemaBytes)
 	}
+	if x, err := DecodeJSON(text); err == nil {
+		if err := checkNumbers(x); err != nil {
+			return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: %v", err)
+		}
+	}
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	// The library opens file:// and http:// by default; a schema comes from a
@@ -63,6 +68,9 @@ func (s *Schema) Validate(value json.RawMessage) error {
 	if s == nil {
 		return nil
 	}
+	if err := checkNumbers(x); err != nil {
+		return err
+	}
 	err = s.s.Validate(x)
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return errors.New(describe(ve))
@@ -71,8 +79,7 @@ func (s *Schema) Validate(value json.RawMessage) error {
 }
 
 // describe names the deepest cause that comes first: the place in the value and
-// the rule. The library's own messages may quote the value's strings only for
-// enum and const, so these two are worded here.
+// the rule. Where the library's own message quotes the value, it is worded here.
 func describe(ve *jsonschema.ValidationError) string {
 	for len(ve.Causes) > 0 {
 		ve = ve.Causes[0]
@@ -86,8 +93,12 @@ func describe(ve *jsonschema.ValidationError) string {
 		rule = rule[i+1:]
 	}
 	msg := ve.Message
-	if rule == "enum" || rule == "const" || rule == "pattern" || rule == "format" {
+	switch rule {
+	case "enum", "const", "pattern", "format", "multipleOf":
 		msg = "does not satisfy " + rule
+	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
+		// "must be <= 10 but found 11": the bound is the schema's, the rest is not.
+		msg, _, _ = strings.Cut(msg, " but found ")
 	}
 	return Truncate(fmt.Sprintf("at %s: %s (rule %s)", at, msg, rule), MaxMessageBytes)
 }

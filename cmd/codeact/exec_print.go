@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
@@ -77,8 +79,11 @@ func printText(w io.Writer, r execResult) error {
 		b.WriteByte('\n')
 	} else {
 		fmt.Fprintf(&b, "error: %s: %s\n", r.Reason, r.Message)
-		if r.Line > 0 {
+		switch {
+		case r.Line > 0 && r.Column > 0:
 			fmt.Fprintf(&b, "  at line %d, column %d\n", r.Line, r.Column)
+		case r.Line > 0:
+			fmt.Fprintf(&b, "  at line %d\n", r.Line)
 		}
 	}
 	if len(r.Calls) > 0 {
@@ -89,13 +94,28 @@ func printText(w io.Writer, r execResult) error {
 			if c.Seq > 0 {
 				seq = fmt.Sprint(c.Seq)
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, c.Tool, c.Outcome)
+			name := strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(c.Tool)
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, name, c.Outcome)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d units of fuel, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.Fuel, r.Usage.ChildCalls)
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
+}
+
+// plain writes what could command a terminal, or turn the order of letters, as
+// JSON would: values, messages and names come from a program that nobody trusts.
+func plain(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -147,6 +147,15 @@ func TestExecText(t *testing.T) {
 	if code != exitOK || !strings.HasPrefix(out, want) {
 		t.Errorf("exit code %d, output %q", code, out)
 	}
+	code, out, _ = command(t, nil, `function main(){try{tools.call("a\x1b]0;b\nc",{})}catch(e){}throw new Error("\x1b[2J\x9b\u202e\r")}`, "exec", "--source", "-")
+	want = "error: ToolNotAllowed: "
+	if code != exitFailed || !strings.HasPrefix(out, want) || !strings.Contains(out, `-  a\u001b]0;b\u000ac  ToolNotAllowed`) || strings.ContainsAny(out, "\x1b\r") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	code, out, _ = command(t, nil, `function main(){return "\x1b[2J\x9b\u202e"}`, "exec", "--source", "-")
+	if code != exitOK || !strings.HasPrefix(out, `"\u001b[2J\u009b\u202e"`+"\n") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
 	code, out, _ = command(t, nil, "function main(){\n return eval('1')}", "exec", "--source", "-")
 	if code != exitFailed || !strings.HasPrefix(out, "error: Prohibited: ") || !strings.Contains(out, "\n  at line 2, column ") {
 		t.Errorf("exit code %d, output %q", code, out)

@@ -80,9 +80,13 @@ func (r *Reconciler) launch(ctx context.Context, run *v1alpha1.AgentRun, pin *Pi
 		return r.refused(done, err)
 	}
 	if run.Status.Pinned == nil {
-		if f, err := r.createPin(ctx, run, pin); err != nil || f != nil {
+		f, err := r.createPin(ctx, run, pin)
+		if err != nil {
+			return r.refused(done, err)
+		}
+		if f != nil {
 			done.Fault = f
-			return done, err
+			return done, nil
 		}
 	}
 	done.Pinned = true

@@ -102,6 +102,20 @@ func (l *look) execution() *contract.Execution {
 // report that does not verify counts: nothing may start twice.
 func (l *look) claimed() bool { return l.execution() != nil }
 
+// deleted reports whether the run is being deleted.
+func (l *look) deleted() bool { return !l.Run.DeletionTimestamp.IsZero() }
+
+// endAsked says who asks for the end of the run, or "" when nobody does.
+func (l *look) endAsked() string {
+	switch {
+	case l.deleted():
+		return "the run is being deleted"
+	case l.Run.Spec.Cancel:
+		return "spec.cancel is set"
+	}
+	return ""
+}
+
 // alive reports whether the pod is there and may still do something. Long after
 // its deadline it cannot, even when its node does not answer: the runtime ends
 // itself in time, and the API server takes no report of it.

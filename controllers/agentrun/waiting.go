@@ -12,10 +12,11 @@ import (
 )
 
 func cancelledBeforeStart(l *look) *Plan {
-	if !l.Run.Spec.Cancel {
+	why := l.endAsked()
+	if why == "" {
 		return nil
 	}
-	return settle(failed(contract.ReasonCancelled, "spec.cancel is set; nothing was started"))
+	return settle(failed(contract.ReasonCancelled, "%s; nothing was started", why))
 }
 
 func disabled(l *look) *Plan {

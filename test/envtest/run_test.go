@@ -214,6 +214,24 @@ var _ = Describe("A run", func() {
 		Expect(k.events.Events).To(Receive(And(ContainSubstring("Warning Superseded"), ContainSubstring("x:1:1"))))
 	})
 
+	It("is stopped when it is deleted, also where a finalizer keeps it", func(ctx SpecContext) {
+		k := newKit(ctx)
+		run := k.launched()
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Finalizers = []string{"codeact.test/kept"} })
+		k.bind(run)
+		k.report(run, nil)
+		Expect(admin.Delete(ctx, k.get("r"))).To(Succeed())
+		run = k.look("r")
+		expectEnd(run, metav1.ConditionUnknown, v1alpha1.ReasonStopping)
+		Expect(k.pod(run).DeletionTimestamp).NotTo(BeNil())
+		k.kill(run)
+		run = k.look("r")
+		expectEnd(run, metav1.ConditionFalse, contract.ReasonCancelled)
+		version := run.ResourceVersion
+		Expect(k.look("r").ResourceVersion).To(Equal(version))
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Finalizers = nil })
+	})
+
 	It("is deleted after its ttl", func(ctx SpecContext) {
 		k := newKit(ctx)
 		create(k, builders.MakeRun("r").Code(echo).TTL(time.Minute).Obj())
