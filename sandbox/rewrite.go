@@ -109,7 +109,7 @@ func readData(body []byte) ([]extent, error) {
 		off := r.sleb()
 		end := r.byte()
 		x := extent{off: int(off), data: r.bytes(int(r.uleb()))}
-		if r.bad || off < 0 || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
+		if r.bad || off < 0 || off > imagePages*pageSize || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
 			return nil, errors.New("unexpected data segment")
 		}
 		out = append(out, x)
@@ -127,6 +127,9 @@ func findProxy(body []byte) (proxy, imports uint64, err error) {
 	for i := range n {
 		mod, name, kind := r.name(), r.name(), r.byte()
 		r.uleb()
+		if r.bad {
+			break
+		}
 		if kind != 0 {
 			return 0, 0, errors.New("an import is not a function")
 		}
@@ -169,21 +172,26 @@ func addGlobals(globals, exports *section) error {
 }
 
 // added holds the indexes of the new functions.
-type added struct{ poll, setSP, plainRun uint64 }
+type added struct{ poll, setSP, plainRun, fill, copy uint64 }
 
-// addFunctions declares poll: () -> (), setSP: (i32) -> () and
-// plainRun: (i32, i32, i32) -> i32.
+// addFunctions declares poll: () -> (), setSP: (i32) -> (),
+// plainRun: (i32, i32, i32) -> i32, bulkFill and bulkCopy: (i32, i32, i32) -> ().
 func addFunctions(types, functions *section, imports uint64) added {
 	r := &reader{b: types.body}
 	nt := r.uleb()
-	t := append(appendUleb(nil, nt+3), r.rest()...)
-	types.body = append(t, typeFunc, 0, 0, typeFunc, 1, typeI32, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32)
+	t := append(appendUleb(nil, nt+4), r.rest()...)
+	types.body = append(t, typeFunc, 0, 0, typeFunc, 1, typeI32, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32,
+		typeFunc, 3, typeI32, typeI32, typeI32, 0)
 
 	r = &reader{b: functions.body}
 	nf := r.uleb()
-	f := append(appendUleb(nil, nf+3), r.rest()...)
-	functions.body = appendUleb(appendUleb(appendUleb(f, nt), nt+1), nt+2)
-	return added{poll: imports + nf, setSP: imports + nf + 1, plainRun: imports + nf + 2}
+	f := append(appendUleb(nil, nf+5), r.rest()...)
+	for _, t := range []uint64{nt, nt + 1, nt + 2, nt + 3, nt + 3} {
+		f = appendUleb(f, t)
+	}
+	functions.body = f
+	at := imports + nf
+	return added{poll: at, setSP: at + 1, plainRun: at + 2, fill: at + 3, copy: at + 4}
 }
 
 // rewriteCode rewrites every body and appends the bodies of the new functions.
@@ -195,8 +203,8 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 
 	r := &reader{b: in}
 	n := r.uleb()
-	out := appendUleb(nil, n+3)
-	sizes, extra := 0, &patches{plainRun: add.plainRun}
+	out := appendUleb(nil, n+5)
+	sizes, extra := 0, &patches{plainRun: add.plainRun, bulk: bulkPatches{fill: add.fill, copy: add.copy}}
 	for i := range n {
 		body := r.bytes(int(r.uleb()))
 		if r.bad {
@@ -224,7 +232,10 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 	// setSP(v): if v < low { over = 1; trap }; sp = v
 	b = []byte{0, opLocalGet, 0, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid,
 		opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd, opLocalGet, 0, opGlobalSet, globalSP, opEnd}
-	return appendBody(appendBody(out, b), plainRun(spend)), nil
+	for _, b := range [][]byte{b, plainRun(spend), bulkFill(add.poll), bulkCopy(add.poll)} {
+		out = appendBody(out, b)
+	}
+	return out, nil
 }
 
 // appendBody appends the body of a function, which begins with its size.
@@ -245,9 +256,12 @@ var usableSize = append(append([]byte{0, opLocalGet, 0, opI32Eqz, opIf, typeI32,
 
 func rewriteBody(body, spend, setSP []byte, extra *patches) ([]byte, error) {
 	r := &reader{b: body}
-	for n := r.uleb(); n > 0; n-- { // local declarations
+	for n := r.uleb(); n > 0 && !r.bad; n-- { // local declarations
 		r.uleb()
 		r.byte()
+	}
+	if err := r.err(); err != nil {
+		return nil, err
 	}
 	out := append(make([]byte, 0, len(body)+len(body)/8), body[:r.p]...)
 	calls, err := callsOthers(reader{b: body, p: r.p})
@@ -264,6 +278,10 @@ func rewriteBody(body, spend, setSP []byte, extra *patches) ([]byte, error) {
 		}
 		if body[s] == opGlobalSet && body[s+1] == globalSP {
 			out = append(out, setSP...)
+			continue
+		}
+		if call := extra.bulk.instead(body[s:r.p]); call != nil {
+			out = append(out, call...)
 			continue
 		}
 		out = append(out, body[s:r.p]...)

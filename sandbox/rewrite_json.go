@@ -107,6 +107,7 @@ func plainRun(spend []byte) []byte {
 type patches struct {
 	plainRun uint64
 	found    [2]int
+	bulk     bulkPatches
 }
 
 // insertAt returns what goes in at the head of the loop that rest begins with.
@@ -126,5 +127,5 @@ func (p *patches) check() error {
 			return fmt.Errorf("%d loops could be that of %s", n, jsonPatches[i].name)
 		}
 	}
-	return nil
+	return p.bulk.check()
 }
