@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -30,6 +31,7 @@ func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 	case message == "":
 		message = f.Name
 	}
+	message = oneLine(message)
 	at, found := innermost(f.Stack)
 	switch {
 	case !found:
@@ -38,6 +40,17 @@ func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 		return contract.Faultf(reason, "%s", message).At(at.line, 0)
 	}
 	return contract.Faultf(reason, "%s (in %s, at or after line %d)", contract.Truncate(message, contract.MaxMessageBytes-100), at.function, at.line)
+}
+
+// oneLine makes a program's text one line that can be shown: a fault's message
+// goes into conditions, events and terminals.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // vague matches what the interpreter itself throws for operations whose place it

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,7 +107,7 @@ func judgeOutcome(t *testing.T, limits contract.Limits, res Result, err error) {
 	}
 	f, ok := contract.AsFault(err)
 	if !ok || f.Reason == contract.ReasonWorkerLost || !f.Reason.Known() || len(f.Message) > contract.MaxMessageBytes ||
-		strings.ContainsAny(f.Message, "\x00") || !utf8.ValidString(f.Message) || res.Value != nil {
+		strings.ContainsFunc(f.Message, unicode.IsControl) || !utf8.ValidString(f.Message) || res.Value != nil {
 		t.Errorf("not a clean outcome: %.300v", err)
 	}
 }
