@@ -39,6 +39,10 @@ race: ## Unit and vector suites under the race detector (PKG as for test)
 bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh)
 	hack/bench.sh
 
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME=5m (FUZZ='Execute|Agreement' for some)
+	hack/fuzz.sh
+
 .PHONY: e2e
 e2e: ## The Ginkgo suite on the real cluster (KEEP=1 leaves it up; FOCUS='text')
 	hack/e2e.sh

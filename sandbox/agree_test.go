@@ -46,7 +46,7 @@ func checkVerdict(source string) (verdict string, judged bool) {
 
 // grammar returns the cases of the static check: the source, and whether
 // QuickJS is known to judge otherwise.
-func grammar(t *testing.T) map[string]bool {
+func grammar(t testing.TB) map[string]bool {
 	t.Helper()
 	b, err := os.ReadFile("check/testdata/grammar.txt")
 	if err != nil {

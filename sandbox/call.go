@@ -23,8 +23,11 @@ func (x *execution) toolsCall(ctx context.Context, args []uint64) uint64 {
 	if len(args) != 6 {
 		panic(errForged)
 	}
-	name, text := x.callText(ctx, args[4], args[5])
-	out, err := x.dispatch(ctx, name, text)
+	var out json.RawMessage
+	name, text, err := x.callText(ctx, args[4], args[5])
+	if err == nil {
+		out, err = x.dispatch(ctx, name, text)
+	}
 	if f := stopFault(x.parent, x.ctx); f != nil {
 		if own, ok := contract.AsFault(err); ok && own.Reason.Class() != contract.ClassCatchable {
 			f = contract.Worst(f, own)
@@ -42,8 +45,9 @@ func (x *execution) toolsCall(ctx context.Context, args []uint64) uint64 {
 	return v
 }
 
-// callText copies a call's name and arguments out of the VM.
-func (x *execution) callText(ctx context.Context, nameValue, argsValue uint64) (name string, args []byte) {
+// callText copies a call's name and arguments out of the VM. Arguments that no
+// tool takes are not copied, and are a fault that the program may catch.
+func (x *execution) callText(ctx context.Context, nameValue, argsValue uint64) (name string, args []byte, err error) {
 	b, err := x.in.text(ctx, nameValue, maxToolNameBytes)
 	if errors.Is(err, errTooLong) {
 		panic(&terminal{contract.Faultf(contract.ReasonToolNotAllowed, "no tool has so long a name")})
@@ -51,10 +55,14 @@ func (x *execution) callText(ctx context.Context, nameValue, argsValue uint64) (
 	if err != nil {
 		panic(err)
 	}
-	if args, err = x.in.text(ctx, argsValue, x.limits.HeapBytes); err != nil {
+	args, err = x.in.text(ctx, argsValue, contract.MaxArgumentBytes)
+	if errors.Is(err, errTooLong) {
+		return "", nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments have more than %d bytes", contract.MaxArgumentBytes)
+	}
+	if err != nil {
 		panic(err)
 	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), args
+	return strings.ToValidUTF8(string(b), "\uFFFD"), args, nil
 }
 
 // dispatch hands the call to the Caller.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -30,6 +31,7 @@ func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 	case message == "":
 		message = f.Name
 	}
+	message = oneLine(message)
 	places := placesOf(f.Stack)
 	if len(places) == 0 {
 		return contract.Faultf(reason, "%s", message)
@@ -45,6 +47,17 @@ func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 		fault.Stack = frames(places, known)
 	}
 	return fault
+}
+
+// oneLine makes a program's text one line that can be shown: a fault's message
+// goes into conditions, events and terminals.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // vague matches what the interpreter itself throws for operations whose place it

@@ -114,7 +114,7 @@ func readData(body []byte) ([]extent, error) {
 		off := r.sleb()
 		end := r.byte()
 		x := extent{off: int(off), data: r.bytes(int(r.uleb()))}
-		if r.bad || off < 0 || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
+		if r.bad || off < 0 || off > imagePages*pageSize || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
 			return nil, errors.New("unexpected data segment")
 		}
 		out = append(out, x)
@@ -132,6 +132,9 @@ func findProxy(body []byte) (proxy, imports uint64, err error) {
 	for i := range n {
 		mod, name, kind := r.name(), r.name(), r.byte()
 		r.uleb()
+		if r.bad {
+			break
+		}
 		if kind != 0 {
 			return 0, 0, errors.New("an import is not a function")
 		}
@@ -174,24 +177,27 @@ func addGlobals(globals, exports *section) error {
 }
 
 // added holds the indexes of the new functions.
-type added struct{ poll, overrun, plainRun, mix uint64 }
+type added struct{ poll, overrun, plainRun, mix, fill, copy uint64 }
 
 // addFunctions declares poll: () -> (), overrun: () -> (),
-// plainRun: (i32, i32, i32) -> i32 and mix: (i32) -> i32.
+// plainRun: (i32, i32, i32) -> i32, mix: (i32) -> i32, bulkFill and bulkCopy:
+// (i32, i32, i32) -> ().
 func addFunctions(types, functions *section, imports uint64) added {
 	r := &reader{b: types.body}
 	nt := r.uleb()
-	t := append(appendUleb(nil, nt+3), r.rest()...)
-	types.body = append(t, typeFunc, 0, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32)
+	t := append(appendUleb(nil, nt+4), r.rest()...)
+	types.body = append(t, typeFunc, 0, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32,
+		typeFunc, 3, typeI32, typeI32, typeI32, 0)
 
 	r = &reader{b: functions.body}
 	nf := r.uleb()
-	f := append(appendUleb(nil, nf+4), r.rest()...)
-	for _, t := range []uint64{nt, nt, nt + 1, nt + 2} {
+	f := append(appendUleb(nil, nf+6), r.rest()...)
+	for _, t := range []uint64{nt, nt, nt + 1, nt + 2, nt + 3, nt + 3} {
 		f = appendUleb(f, t)
 	}
 	functions.body = f
-	return added{poll: imports + nf, overrun: imports + nf + 1, plainRun: imports + nf + 2, mix: imports + nf + 3}
+	at := imports + nf
+	return added{poll: at, overrun: at + 1, plainRun: at + 2, mix: at + 3, fill: at + 4, copy: at + 5}
 }
 
 // inserted is what the rewriting puts into the bodies of functions.
@@ -209,11 +215,12 @@ func rewriteCode(in []byte, add added, proxy uint64, spenders []bool) ([]byte, e
 	spend = append(spend, opEnd, opGlobalGet, globalFuel, opI32Const, 1, opI32Sub, opGlobalSet, globalFuel)
 	// if sp < low { overrun() }
 	checkSP := appendUleb([]byte{opGlobalGet, globalSP, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid, opCall}, add.overrun)
-	ins := &inserted{spend: spend, checkSP: append(checkSP, opEnd), mix: appendUleb([]byte{opCall}, add.mix), patches: &patches{plainRun: add.plainRun}}
+	ins := &inserted{spend: spend, checkSP: append(checkSP, opEnd), mix: appendUleb([]byte{opCall}, add.mix),
+		patches: &patches{plainRun: add.plainRun, bulk: bulkPatches{fill: add.fill, copy: add.copy}}}
 
 	r := &reader{b: in}
 	n := r.uleb()
-	out := appendUleb(nil, n+4)
+	out := appendUleb(nil, n+6)
 	for i := range n {
 		body := r.bytes(int(r.uleb()))
 		if r.bad {
@@ -233,8 +240,11 @@ func rewriteCode(in []byte, add added, proxy uint64, spenders []bool) ([]byte, e
 	b = append(appendUleb(b, proxy), opI32WrapI64, opGlobalSet, globalFuel, opEnd)
 	out = appendBody(out, b)
 	// overrun: over = 1; trap
-	out = appendBody(out, []byte{0, opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd})
-	return appendBody(appendBody(out, plainRun(spend)), mixHash), nil
+	overrun := []byte{0, opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd}
+	for _, b := range [][]byte{overrun, plainRun(spend), mixHash, bulkFill(add.poll), bulkCopy(add.poll)} {
+		out = appendBody(out, b)
+	}
+	return out, nil
 }
 
 // appendBody appends the body of a function, which begins with its size.
@@ -249,6 +259,9 @@ func (ins *inserted) rewriteBody(body []byte, spends bool) ([]byte, error) {
 	}
 	r := &reader{b: body}
 	r.locals()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
 	out := append(make([]byte, 0, len(body)+len(body)/8), body[:r.p]...)
 	if spends {
 		out = append(out, ins.spend...)
@@ -258,6 +271,11 @@ func (ins *inserted) rewriteBody(body []byte, spends bool) ([]byte, error) {
 		s := r.p
 		if err := r.skip(); err != nil {
 			return nil, err
+		}
+		if call := ins.patches.bulk.instead(body[s:r.p]); call != nil {
+			out = append(out, call...)
+			before, last = last, s
+			continue
 		}
 		out = append(out, body[s:r.p]...)
 		switch {

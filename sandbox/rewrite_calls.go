@@ -10,7 +10,8 @@ import (
 type callGraph struct {
 	direct   [][]int32 // callees
 	indirect []bool    // has a call through the table
-	table    []int32   // what is in the table
+	table    []int32   // what is in the table, once each
+	inTable  []bool
 }
 
 // spenders answers which functions spend fuel at their entry, so that every
@@ -22,7 +23,7 @@ func (g *callGraph) spenders() []bool {
 	// Through the table everything may call everything that is in it.
 	for _, group := range g.cycles(spends, true) {
 		for _, f := range group {
-			if slices.Contains(g.table, f) {
+			if g.inTable[f] {
 				spends[f] = true
 			}
 		}
@@ -43,10 +44,13 @@ func (g *callGraph) spenders() []bool {
 // busiest answers the function with the largest product of calls to and from the
 // others of the group.
 func (g *callGraph) busiest(group []int32) int32 {
-	in, out := map[int32]int{}, map[int32]int{}
+	member, in, out := map[int32]bool{}, map[int32]int{}, map[int32]int{}
+	for _, f := range group {
+		member[f] = true
+	}
 	for _, f := range group {
 		for _, c := range g.direct[f] {
-			if slices.Contains(group, c) {
+			if member[c] {
 				out[f]++
 				in[c]++
 			}
@@ -135,7 +139,7 @@ func readCalls(code, elements []byte, imports uint64) (*callGraph, error) {
 	if n > uint64(len(code)) {
 		return nil, errors.New("cut code section")
 	}
-	g := &callGraph{direct: make([][]int32, n), indirect: make([]bool, n)}
+	g := &callGraph{direct: make([][]int32, n), indirect: make([]bool, n), inTable: make([]bool, n)}
 	for i := range n {
 		body := &reader{b: r.bytes(int(r.uleb()))}
 		if r.bad {
@@ -178,8 +182,8 @@ func (g *callGraph) readTable(elements []byte, imports uint64) error {
 		return errors.New("unexpected element section")
 	}
 	for n := r.uleb(); n > 0 && !r.bad; n-- {
-		if f := r.uleb(); f >= imports && f-imports < uint64(len(g.direct)) && !slices.Contains(g.table, int32(f-imports)) {
-			g.table = append(g.table, int32(f-imports))
+		if f := r.uleb(); f >= imports && f-imports < uint64(len(g.direct)) && !g.inTable[f-imports] {
+			g.table, g.inTable[f-imports] = append(g.table, int32(f-imports)), true
 		}
 	}
 	if r.bad {

@@ -108,6 +108,7 @@ type patches struct {
 	plainRun      uint64
 	found         [2]int
 	sizes, hashes int
+	bulk          bulkPatches
 }
 
 // insertAt returns what goes in at the head of the loop that rest begins with.
@@ -133,5 +134,5 @@ func (p *patches) check() error {
 			return fmt.Errorf("%d loops could be that of %s", n, jsonPatches[i].name)
 		}
 	}
-	return nil
+	return p.bulk.check()
 }

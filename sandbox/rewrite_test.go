@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,9 @@ func TestRewriteRefuses(t *testing.T) {
 		"cut code":        {with(secCode, func(b []byte) []byte { return b[:len(b)-1000] }), "cut code section"},
 		"data elsewhere":  {with(secData, func([]byte) []byte { return append(appendSleb([]byte{1, 0, opI32Const}, 1<<20), opEnd, 1, 0) }), "unexpected data segment"},
 		"data below zero": {with(secData, func([]byte) []byte { return append(appendSleb([]byte{1, 0, opI32Const}, -8), opEnd, 1, 0) }), "unexpected data segment"},
+		"endless locals":  {with(secCode, func([]byte) []byte { return append(appendUleb([]byte{1, 10}, 1<<62), opEnd) }), "cut"},
+		"endless imports": {with(secImport, func([]byte) []byte { return appendUleb(nil, 1<<62) }), "no import"},
+		"endless data":    {with(secData, func([]byte) []byte { return append(appendSleb([]byte{1, 0, opI32Const}, math.MaxInt64), opEnd, 1, 0) }), "unexpected data segment"},
 		"cut data":        {with(secData, func(b []byte) []byte { return b[:len(b)-1] }), "unexpected data segment"},
 	}
 	for name, tt := range tests {

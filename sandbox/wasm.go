@@ -172,6 +172,7 @@ const (
 	opI32Eqz       = 0x45
 	opI32LtU       = 0x49
 	opI32GtS       = 0x4a
+	opI32LeU       = 0x4d
 	opI32GeU       = 0x4f
 	opI64Eqz       = 0x50
 	opI32Add       = 0x6a
@@ -185,8 +186,9 @@ const (
 	opI64Or        = 0x84
 	opI64Xor       = 0x85
 	opI32WrapI64   = 0xa7
-	opPrefix       = 0xfc // before opMemoryCopy
+	opPrefix       = 0xfc // before the next two
 	opMemoryCopy   = 10
+	opMemoryFill   = 11
 	typeI32        = 0x7f
 	typeI64        = 0x7e
 	typeFunc       = 0x60
