@@ -191,6 +191,10 @@ func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
 		if bytes.Equal(body, noUsableSize) {
 			body, sizes = usableSize, sizes+1
 		}
+		body, err := repairBody(int(i), body)
+		if err != nil {
+			return nil, fmt.Errorf("function %d: %w", i, err)
+		}
 		nb, err := rewriteBody(body, spend, setSP)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
