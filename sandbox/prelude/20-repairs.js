@@ -99,6 +99,7 @@ const RX = RegExp, getter = (o, k) => uncurry(getOwnPropertyDescriptor(o, k).get
 const sourceOf = getter(RX.prototype, "source"), folds = getter(RX.prototype, "ignoreCase"), usesSets = getter(RX.prototype, "unicodeSets");
 const unit = uncurry(String.prototype.charCodeAt), find = uncurry(String.prototype.indexOf), { match } = Sym;
 const cased = /^(?:(?:gc|General_Category)=)?(?:L[ult]|(?:Upper|Lower|Title)case(?:_Letter)?|Upper|Lower|Changes_When_(?:Lower|Upper|Title|(?:NFKC_)?Case).*|CW(?:L|U|T|CF|KCF))$/;
+const optional = /^(?:\?|\{0,1\})/;
 const repeats = /^(?:[*+]|\{(?:[2-9]|1\d|0*[1-9]\d|\d+,(?:\}|[2-9]|0*[1-9]\d)))/;
 const unsound = (s, fold) => {
   let g = { __proto__: null, up: null, split: false, captures: false, stale: false, capturing: false };
@@ -122,8 +123,10 @@ const unsound = (s, fold) => {
       break;
     }
     case 41: { // )
-      const { up, split, captures, stale, capturing } = g, now = stale || split && captures;
-      if (now && exec(repeats, slice(s, i + 1, i + 12)) !== null) {
+      const { up, split, captures, stale, capturing } = g, after = slice(s, i + 1, i + 12);
+      let now = stale || split && captures;
+      if (now && exec(optional, after) !== null) now = false; // the engine forgets here
+      if (now && exec(repeats, after) !== null) {
         return "a group in an alternative that is repeated would keep an old value; use (?:...) there, or match one repetition at a time";
       }
       g = up;

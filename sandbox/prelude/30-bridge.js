@@ -42,7 +42,9 @@ defineProperty(G, "tools", { __proto__: null, value: tools, enumerable: true });
 const property = (o, k, n) => {
   try { const v = o[k]; return typeof v === "string" ? slice(v, 0, n) : ""; } catch { return ""; }
 };
-const fail = (name, message, stack) => "!" + stringify({ __proto__: null, name, message, stack });
+// Strings only: for an object the engine's stringify calls setters of Array.prototype.
+const fail = (name, message, stack) =>
+  `!{"name":${stringify(name)},"message":${stringify(message)},"stack":${stringify(stack)}}`;
 const describe = (e) => {
   if (e === null || (typeof e !== "object" && typeof e !== "function")) {
     return fail("", typeof e === "symbol" ? "a symbol was thrown" : slice(`${e}`, 0, 2000), "");
