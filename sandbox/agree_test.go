@@ -82,7 +82,7 @@ func TestCheckAgreesWithQuickJS(t *testing.T) {
 // stricter than the check.
 var differences = regexp.MustCompile(`an optional chain cannot be constructed|arguments cannot be|a setter has one parameter|is declared twice|cannot be declared again|needs parentheses beside` +
 	`|a class has no end|a lone bracket|nothing to repeat|no such group|bad escape|incomplete quantifier|":" is expected|"=>", "\{" is expected|is not declared|cannot be assigned to|extraneous characters` +
-	`|unknown unicode|invalid property name|break/continue label|invalid class range|invalid repetition count|expecting '\}'`)
+	`|unknown unicode|invalid property name|break/continue label|invalid class range|invalid repetition count|expecting '\}'|the flag v is|would keep an old value|a property of letter case`)
 
 var lexemes = regexp.MustCompile(`\\?[\p{L}_$][\p{L}\p{N}_$]*|\d+|\s+|[^\p{L}\s\d]`)
 

@@ -2,9 +2,11 @@ package sandbox
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -52,8 +54,21 @@ type Engine struct {
 	running sync.WaitGroup
 }
 
-//go:embed prelude.js
-var preludeSource string
+//go:embed prelude/*.js
+var preludeFiles embed.FS
+
+// preludeSource joins the parts of the prelude, which are one function, in the
+// order of their names.
+var preludeSource = sync.OnceValues(func() (string, error) {
+	names, err := fs.Glob(preludeFiles, "prelude/*.js") // sorted
+	var b strings.Builder
+	for _, name := range names {
+		part, e := preludeFiles.ReadFile(name)
+		b.Write(part)
+		err = errors.Join(err, e)
+	}
+	return b.String(), err
+})
 
 // New compiles the module, or finds it in the cache, and takes the snapshot
 // that every execution starts from. The context bounds this preparation only.
@@ -179,11 +194,15 @@ func (in *instance) boot(ctx context.Context, top, stack uint32) error {
 	if err := in.reserve(ctx); err != nil {
 		return err
 	}
+	source, err := preludeSource()
+	if err != nil {
+		return err
+	}
 	file, err := in.cstring(ctx, []byte("prelude.js")) // in the scratch, which the longer source does not need
 	if err != nil {
 		return err
 	}
-	prelude, err := in.eval(ctx, file, preludeSource, 0)
+	prelude, err := in.eval(ctx, file, source, 0)
 	if err != nil {
 		return err
 	}

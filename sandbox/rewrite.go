@@ -226,6 +226,10 @@ func rewriteCode(in []byte, add added, proxy uint64, spenders []bool) ([]byte, e
 		if r.bad {
 			return nil, errors.New("cut code section")
 		}
+		body, err := repairBody(int(i), body)
+		if err != nil {
+			return nil, fmt.Errorf("function %d: %w", i, err)
+		}
 		nb, err := ins.rewriteBody(body, spenders[i])
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)

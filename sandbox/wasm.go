@@ -158,6 +158,7 @@ const (
 	opCall         = 0x10
 	opCallIndirect = 0x11
 	opDrop         = 0x1a
+	opSelect       = 0x1b
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
 	opLocalTee     = 0x22
@@ -170,6 +171,7 @@ const (
 	opI32Const     = 0x41
 	opI64Const     = 0x42
 	opI32Eqz       = 0x45
+	opI32LtS       = 0x48
 	opI32LtU       = 0x49
 	opI32GtS       = 0x4a
 	opI32LeU       = 0x4d
@@ -180,6 +182,7 @@ const (
 	opI32Mul       = 0x6c
 	opI32And       = 0x71
 	opI32Xor       = 0x73
+	opI32Shl       = 0x74
 	opI32ShrU      = 0x76
 	opI64Sub       = 0x7d
 	opI64And       = 0x83

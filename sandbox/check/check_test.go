@@ -62,6 +62,7 @@ func TestMessages(t *testing.T) {
 		"UTF-8":       {"a\xff", contract.ReasonSyntaxError, "the source is not UTF-8"},
 		"too large":   {strings.Repeat(" ", 1<<20+1), contract.ReasonSourceTooLarge, "the source has 1048577 bytes, more than limits.sourceBytes, 1048576"},
 		"bad pattern": {"/(/", contract.ReasonSyntaxError, "bad regular expression: a group has no end"},
+		"engine":      {`/\p{Lu}/iu`, contract.ReasonSyntaxError, `bad regular expression: a property of letter case is wrong with the flag i; write it in brackets, [\p{Lu}]`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,20 +7,22 @@ import (
 )
 
 // pattern judges the pattern of one regular expression, as the language has it
-// outside of and in Unicode mode. Names of Unicode properties and the inside of
-// v-mode classes are left to the engine.
+// outside of and in Unicode mode. Names of Unicode properties are left to the
+// engine.
 type pattern struct {
 	src     string
 	base    int // offset of src in the source
 	p       int
-	unicode bool // flag u or v
-	sets    bool // flag v
+	unicode bool // flag u
 	depth   int
 
 	groups int             // capturing groups in all
 	names  map[string]bool // of groups, in all
 	refs   []reference
 	seen   map[string]bool // names of the groups passed so far
+
+	fold bool // flag i
+	body body // what the group that is being read holds
 }
 
 type reference struct {
@@ -32,8 +34,11 @@ type reference struct {
 // the source.
 func judgePattern(src string, base int, flags string) {
 	r := &pattern{src: src, base: base, names: map[string]bool{}, seen: map[string]bool{}}
-	r.sets = strings.Contains(flags, "v")
-	r.unicode = r.sets || strings.Contains(flags, "u")
+	r.unicode = strings.Contains(flags, "u")
+	r.fold = strings.Contains(flags, "i")
+	if strings.Contains(flags, "v") {
+		r.bad("the flag v is not available") // the engine matches wrongly with it
+	}
 	r.countGroups()
 	r.alternatives()
 	if r.p < len(r.src) {
@@ -108,7 +113,9 @@ func (r *pattern) alternatives() {
 		r.bad("nested too deep")
 	}
 	for r.p < len(r.src) && r.peek() != ')' {
-		if !r.eat("|") {
+		if r.eat("|") {
+			r.body.split = true
+		} else {
 			r.term()
 		}
 	}
@@ -117,13 +124,13 @@ func (r *pattern) alternatives() {
 
 // term reads one assertion, or one atom with its quantifier.
 func (r *pattern) term() {
-	repeatable := true
+	repeatable, start, inner := true, r.p, body{}
 	switch c := r.peek(); c {
 	case '^', '$':
 		r.p++
 		repeatable = false
 	case '(':
-		repeatable = r.group()
+		repeatable, inner = r.group()
 	case '*', '+', '?':
 		r.bad("nothing to repeat")
 	case '{':
@@ -138,23 +145,22 @@ func (r *pattern) term() {
 		r.p++
 	case '[':
 		r.p++
-		if r.sets {
-			r.setClass()
-		} else {
-			r.class()
-		}
+		r.class()
 	case '\\':
 		if n := r.at(1); n == 'b' || n == 'B' {
 			r.p += 2
 			repeatable = false
 		} else {
 			r.p++
+			r.refuseCased()
 			r.escape()
 		}
 	default:
 		r.rune()
 	}
+	end := r.p
 	r.quantifier(repeatable)
+	r.repeated(start, inner, r.src[end:r.p])
 }
 
 func (r *pattern) quantifier(repeatable bool) {
@@ -205,11 +211,13 @@ func allDigits(s string) bool {
 	return true
 }
 
-// group reads (...) and reports whether a quantifier may follow.
-func (r *pattern) group() (repeatable bool) {
-	open := r.p
+// group reads (...) and reports whether a quantifier may follow, and what the
+// group holds.
+func (r *pattern) group() (repeatable bool, inner body) {
+	open, outer := r.p, r.body
 	r.p++
 	repeatable = true
+	r.body = body{capturing: r.peek() != '?'}
 	switch {
 	case r.eat("?:"):
 	case r.eat("?="), r.eat("?!"):
@@ -225,6 +233,7 @@ func (r *pattern) group() (repeatable bool) {
 			r.bad("the group " + name + " is defined twice")
 		}
 		r.seen[name] = true
+		r.body.capturing = true
 	case r.peek() == '?':
 		r.bad("unknown kind of group") // QuickJS has no modifiers, such as (?i:
 	}
@@ -233,7 +242,8 @@ func (r *pattern) group() (repeatable bool) {
 		r.p = open
 		r.bad("a group has no end")
 	}
-	return repeatable
+	inner, r.body = r.body, outer
+	return repeatable, inner
 }
 
 // groupName reads name> .

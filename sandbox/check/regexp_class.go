@@ -184,20 +184,3 @@ func (r *pattern) classAtom() (end, begin rune) {
 	}
 	return c, c
 }
-
-// setClass skips the rest of a v-mode class, which may hold others.
-func (r *pattern) setClass() {
-	for depth := 1; depth > 0; {
-		if r.p >= len(r.src) {
-			r.bad("a class has no end")
-		}
-		switch r.rune() {
-		case '\\':
-			r.rune()
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-	}
-}

@@ -1,75 +1,3 @@
-// The prelude runs once, before the snapshot, and is the only code of ours that
-// touches guest values. It takes what it needs of the language before any guest
-// code exists, removes what the execution contract does not offer, and returns
-// the one function that the host calls. Nothing in it may look anything up on a
-// global or a prototype after it has returned.
-(function (wrapper) {
-"use strict";
-const G = globalThis, FP = Function.prototype, realCall = FP.call;
-
-// qjs wraps its host function in JavaScript; the wrapper gives it away once.
-let host;
-FP.call = function () { host = this; };
-wrapper();
-FP.call = realCall;
-if (typeof host !== "function") throw new Error("no host function");
-
-const uncurry = FP.bind.bind(realCall), bind = uncurry(FP.bind);
-const parse = JSON.parse, stringify = JSON.stringify, evalScript = std.evalScript;
-const { getPrototypeOf, getOwnPropertyDescriptor, defineProperty, freeze } = Object;
-const { construct, ownKeys } = Reflect;
-const { TypeError: TE, Error: Err } = G;
-const slice = uncurry(String.prototype.slice);
-
-// A descriptor without a prototype: Object.prototype.get must not join in.
-const define = (o, k, value, open) =>
-  defineProperty(o, k, { __proto__: null, value, writable: open, enumerable: false, configurable: open });
-
-// --- No code from strings: every constructor that compiles becomes a stub. ---
-const stub = (name, proto) => {
-  const f = { [name]: function () { throw new TE(name + ": code from strings is not available"); } }[name];
-  define(f, "prototype", proto, false);
-  define(proto, "constructor", f, false);
-  return f;
-};
-const GFP = getPrototypeOf(function* () {});
-const AFP = getPrototypeOf(async function () {}), AGFP = getPrototypeOf(async function* () {});
-define(G, "Function", stub("Function", FP), true);
-stub("GeneratorFunction", GFP);
-stub("AsyncFunction", AFP);
-stub("AsyncGeneratorFunction", AGFP);
-
-// --- No promises: what syntax could still reach does nothing. ---
-const strip = (o, but) => { for (const k of ownKeys(o)) if (k !== but) delete o[k]; };
-strip(Promise.prototype);
-define(Promise.prototype, "constructor", undefined, false);
-define(Promise.prototype, "then", undefined, false);
-freeze(Promise.prototype);
-strip(getPrototypeOf(AGFP.prototype));
-strip(AGFP.prototype, "constructor");
-freeze(AGFP.prototype);
-delete Array.fromAsync;
-
-// --- No clock, no randomness. ---
-const D = Date;
-const NewDate = { Date: function Date(...a) {
-  if (new.target === undefined || a.length === 0) throw new TE("Date: the host's clock is not available; pass a time");
-  return construct(D, a, new.target);
-} }.Date;
-define(NewDate, "prototype", D.prototype, false);
-defineProperty(NewDate, "length", { value: 7 });
-define(NewDate, "UTC", D.UTC, true);
-define(NewDate, "parse", D.parse, true);
-define(D.prototype, "constructor", NewDate, true);
-define(G, "Date", NewDate, true);
-delete Math.random;
-
-// --- No hooks that hand out functions of the stack. ---
-delete Error.prepareStackTrace;
-delete Error.captureStackTrace;
-delete Error.stackTraceLimit;
-for (const k of ["fileName", "lineNumber", "columnNumber"]) delete FP[k];
-
 // --- The global object holds this list, and tools. ---
 const keep = { __proto__: null };
 for (const k of [
@@ -114,7 +42,9 @@ defineProperty(G, "tools", { __proto__: null, value: tools, enumerable: true });
 const property = (o, k, n) => {
   try { const v = o[k]; return typeof v === "string" ? slice(v, 0, n) : ""; } catch { return ""; }
 };
-const fail = (name, message, stack) => "!" + stringify({ __proto__: null, name, message, stack });
+// Strings only: for an object the engine's stringify calls setters of Array.prototype.
+const fail = (name, message, stack) =>
+  `!{"name":${stringify(name)},"message":${stringify(message)},"stack":${stringify(stack)}}`;
 const describe = (e) => {
   if (e === null || (typeof e !== "object" && typeof e !== "function")) {
     return fail("", typeof e === "symbol" ? "a symbol was thrown" : slice(`${e}`, 0, 2000), "");
