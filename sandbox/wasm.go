@@ -148,6 +148,7 @@ const (
 	opDrop         = 0x1a
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
+	opLocalSet     = 0x21
 	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
