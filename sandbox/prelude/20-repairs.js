@@ -88,21 +88,28 @@ succeed(AB, "ArrayBuffer", 1, { ArrayBuffer: function (length, options) {
 } }.ArrayBuffer);
 
 // What the program does in a comparator or a conversion comes before the memory.
-const TP = getPrototypeOf(Uint8Array.prototype), sortTyped = uncurry(TP.sort), withTyped = uncurry(TP.with), atTyped = uncurry(TP.at);
+const TP = getPrototypeOf(Uint8Array.prototype), sortTyped = uncurry(TP.sort), atTyped = uncurry(TP.at);
 const kindOf = uncurry(getOwnPropertyDescriptor(TP, Sym.toStringTag).get), typedLength = uncurry(getOwnPropertyDescriptor(TP, "length").get);
+const typed = { __proto__: null };
+for (const k of namesOf(G)) if (typeof G[k] === "function" && getPrototypeOf(G[k]) === getPrototypeOf(Uint8Array)) typed[k] = G[k];
 replace(TP, {
   sort(compare) {
     if (typeof compare !== "function") return sortTyped(this, compare);
     atTyped(this, 0); // throws for what is no typed array, or is out of bounds
     const n = typedLength(this), a = bare(n);
-    for (let i = 0; i < n; i++) a[i] = this[i];
-    sort(setPrototypeOf(a, AP), compare);
-    for (let i = min(n, typedLength(this)) - 1; i >= 0; i--) this[i] = a[i];
+    for (let i = 0; i < n; i++) a[i] = { __proto__: null, v: this[i] }; // the engine compares no value with itself
+    sort(setPrototypeOf(a, AP), (x, y) => compare(x.v, y.v));
+    for (let i = min(n, typedLength(this)) - 1; i >= 0; i--) this[i] = a[i].v;
     return this;
   },
-  with(at, value) {
-    const n = integer(at), kind = kindOf(this);
-    return withTyped(this, n, kind === "BigInt64Array" || kind === "BigUint64Array" ? asIntN(64, value) : kind === undefined ? value : +value);
+  with(index, value) {
+    atTyped(this, 0);
+    const kind = kindOf(this), n = typedLength(this), r = integer(index), at = r < 0 ? r + n : r;
+    const v = kind === "BigInt64Array" || kind === "BigUint64Array" ? asIntN(64, value) : +value;
+    if (!(at >= 0 && at < typedLength(this))) throw new RE("invalid array index: " + at);
+    const a = new typed[kind](n);
+    for (let i = 0; i < n; i++) a[i] = i === at ? v : this[i];
+    return a;
   },
 });
 
