@@ -24,7 +24,7 @@ const qjsSHA256 = "88fcbeead33cca3ec8394feb0fb3eec8047ec9ac5062aba7a63799cee1198
 // rewrittenSHA256 names what the rewriting makes of it, so that a copy of that
 // can be believed without making it again. A change here makes every baked
 // compilation cache miss and asks for a new look at the measurements.
-const rewrittenSHA256 = "6a974df5dce061d0b49054db08402bc354d9ffe87fe9b2e460548189a7e390e8"
+const rewrittenSHA256 = "8fbad9d7b9e41398e114ba3bf6204170f7975363c25714766cb506d3cc2d2644"
 
 // rewritten returns the module that the engine compiles. It is made at most once
 // in a process and always has the same bytes, so that a compilation cache finds

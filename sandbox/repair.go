@@ -41,6 +41,14 @@ var repairs = []repair{
 		new: []byte{opLocalGet, 9, opI32Const, 0xff, 0xff, 0xff, 0xff, 0, opLocalGet, 9, opI32Const, 0xff, 0xff, 0xff, 0xff, 0, opI32LtU, opSelect,
 			opI32Const, 3, opI32Shl, opLocalTee, 5},
 	},
+	{
+		// js_array_buffer_resize: the memory stays where it is, because functions
+		// hold its address while they call the program. The prelude gives every such
+		// buffer its largest size at once. js_realloc(ctx, data, size) becomes data.
+		function: 1004,
+		old:      []byte{opSelect, opCall, 0xff, 0x01, opLocalTee, 3, opI32Eqz},
+		new:      []byte{opSelect, opDrop, opLocalSet, 3, opDrop, opLocalGet, 3, opI32Eqz},
+	},
 }
 
 // repairBody applies the repairs of one function. A body in which the place is

@@ -4,7 +4,7 @@ const { setPrototypeOf, create, getOwnPropertyNames: namesOf } = Object;
 const { max, min, trunc } = Math;
 const { RangeError: RE, SyntaxError: SE, Object: Obj, Symbol: Sym, BigInt: Big, Array: Arr } = G;
 const hasWeak = uncurry(WeakMap.prototype.has), getWeak = uncurry(WeakMap.prototype.get), setWeak = uncurry(WeakMap.prototype.set);
-const LENGTH = Number.MAX_SAFE_INTEGER;
+const { asIntN } = Big, LENGTH = Number.MAX_SAFE_INTEGER;
 
 // A replacement shows the text that a built-in function shows.
 const disguised = new WeakMap(), textOf = uncurry(FP.toString);
@@ -66,22 +66,56 @@ replace(AP, {
   },
 });
 
-// No buffer changes its size or gives its memory away: whoever held a view
-// read and wrote memory that was freed.
-for (const k of ["resize", "transfer", "transferToFixedLength", "resizable", "maxByteLength", "detached"]) delete ArrayBuffer.prototype[k];
-const AB = ArrayBuffer;
+// A buffer never moves and gives its memory to nobody: whoever held a view would
+// read and write memory that was freed. What may grow has its largest size at once.
+const AB = ArrayBuffer, resize = uncurry(AB.prototype.resize);
+delete AB.prototype.transfer;
+delete AB.prototype.transferToFixedLength;
+const index = (v) => {
+  const n = integer(v);
+  if (n < 0 || n > LENGTH) throw new RE("invalid array buffer length");
+  return n;
+};
 succeed(AB, "ArrayBuffer", 1, { ArrayBuffer: function (length, options) {
   if (new.target === undefined) throw new TE("constructor requires 'new'");
-  if (typeof options === "object" && options !== null && options.maxByteLength !== undefined) {
-    throw new TE("ArrayBuffer: maxByteLength is not available");
-  }
-  return construct(AB, [length], new.target);
+  const n = index(length), most = isObject(options) ? options.maxByteLength : undefined;
+  if (most === undefined) return construct(AB, [n], new.target);
+  const m = index(most);
+  if (n > m) throw new RE("invalid array buffer length");
+  const b = construct(AB, [m, { __proto__: null, maxByteLength: m }], new.target);
+  resize(b, n);
+  return b;
 } }.ArrayBuffer);
+
+// What the program does in a comparator or a conversion comes before the memory.
+const TP = getPrototypeOf(Uint8Array.prototype), sortTyped = uncurry(TP.sort), atTyped = uncurry(TP.at);
+const kindOf = uncurry(getOwnPropertyDescriptor(TP, Sym.toStringTag).get), typedLength = uncurry(getOwnPropertyDescriptor(TP, "length").get);
+const typed = { __proto__: null };
+for (const k of namesOf(G)) if (typeof G[k] === "function" && getPrototypeOf(G[k]) === getPrototypeOf(Uint8Array)) typed[k] = G[k];
+replace(TP, {
+  sort(compare) {
+    if (typeof compare !== "function") return sortTyped(this, compare);
+    atTyped(this, 0); // throws for what is no typed array, or is out of bounds
+    const n = typedLength(this), a = bare(n);
+    for (let i = 0; i < n; i++) a[i] = { __proto__: null, v: this[i] }; // the engine compares no value with itself
+    sort(setPrototypeOf(a, AP), (x, y) => compare(x.v, y.v));
+    for (let i = min(n, typedLength(this)) - 1; i >= 0; i--) this[i] = a[i].v;
+    return this;
+  },
+  with(index, value) {
+    atTyped(this, 0);
+    const kind = kindOf(this), n = typedLength(this), r = integer(index), at = r < 0 ? r + n : r;
+    const v = kind === "BigInt64Array" || kind === "BigUint64Array" ? asIntN(64, value) : +value;
+    if (!(at >= 0 && at < typedLength(this))) throw new RE("invalid array index: " + at);
+    const a = new typed[kind](n);
+    for (let i = 0; i < n; i++) a[i] = i === at ? v : this[i];
+    return a;
+  },
+});
 
 delete Iterator.concat;
 
 // asIntN is right; what is negative wraps around.
-const { asIntN } = Big;
 replace(Big, { asUintN(bits, value) {
   bits = integer(bits);
   const v = asIntN(bits, value);
@@ -100,7 +134,7 @@ const sourceOf = getter(RX.prototype, "source"), folds = getter(RX.prototype, "i
 const unit = uncurry(String.prototype.charCodeAt), find = uncurry(String.prototype.indexOf), { match } = Sym;
 const cased = /^(?:(?:gc|General_Category)=)?(?:L[ult]|(?:Upper|Lower|Title)case(?:_Letter)?|Upper|Lower|Changes_When_(?:Lower|Upper|Title|(?:NFKC_)?Case).*|CW(?:L|U|T|CF|KCF))$/;
 const optional = /^(?:\?|\{0,1\})/;
-const repeats = /^(?:[*+]|\{(?:[2-9]|1\d|0*[1-9]\d|\d+,(?:\}|[2-9]|0*[1-9]\d)))/;
+const repeats = /^(?:[*+]|\{(?:\d+,)?(?:\}|0*(?:[2-9]|[1-9]\d)))/;
 const unsound = (s, fold) => {
   let g = { __proto__: null, up: null, split: false, captures: false, stale: false, capturing: false };
   for (let i = 0; i < s.length; i++) {

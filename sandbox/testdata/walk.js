@@ -45,7 +45,7 @@ function main() {
     ["{bound}", function () {}.bind(null)], ["{proxy}", new Proxy({}, {})], ["{revocable}", Proxy.revocable({}, {})],
     ["{boxed string}", Object("")], ["{boxed symbol}", Object(Symbol.iterator)], ["{boxed bigint}", Object(1n)],
     ["{date}", new Date(0)], ["{buffer}", new ArrayBuffer(8)], ["{parsed}", JSON.parse('{"a":[1]}')],
-    ["{group}", Object.groupBy([1], () => "a")],
+    ["{group}", Object.groupBy([1], () => "a")], ["{resizable}", new ArrayBuffer(8, { maxByteLength: 16 })],
     ["{tool error}", (() => { try { tools.call("fail", {}); } catch (e) { return e; } })()],
     ["{tool misuse}", (() => { try { tools.call(); } catch (e) { return e; } })()],
     ["{tool result}", tools.call("echo", { a: [1] })],
