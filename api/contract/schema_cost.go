@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -100,11 +101,7 @@ func shapeOf(x any) (s shape) {
 func hasUnique(x any) bool {
 	switch x := x.(type) {
 	case []any:
-		for _, v := range x {
-			if hasUnique(v) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(x, hasUnique)
 	case map[string]any:
 		for k, v := range x {
 			if k == "uniqueItems" && v == true || hasUnique(v) {
