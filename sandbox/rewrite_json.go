@@ -103,11 +103,12 @@ func plainRun(spend []byte) []byte {
 	return b
 }
 
-// patches inserts jsonPatches and counts how often.
+// patches inserts jsonPatches, and counts what was changed at known places.
 type patches struct {
-	plainRun uint64
-	found    [2]int
-	bulk     bulkPatches
+	plainRun      uint64
+	found         [2]int
+	sizes, hashes int
+	bulk          bulkPatches
 }
 
 // insertAt returns what goes in at the head of the loop that rest begins with.
@@ -122,6 +123,12 @@ func (p *patches) insertAt(rest []byte) []byte {
 }
 
 func (p *patches) check() error {
+	if p.sizes != 1 {
+		return fmt.Errorf("%d functions could be malloc_usable_size", p.sizes)
+	}
+	if p.hashes != 2 {
+		return fmt.Errorf("%d places could be those of map_hash_key", p.hashes)
+	}
 	for i, n := range p.found {
 		if n != 1 {
 			return fmt.Errorf("%d loops could be that of %s", n, jsonPatches[i].name)

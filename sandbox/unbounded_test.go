@@ -13,8 +13,8 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-// unboundedEngine runs the module as qjs ships it: without fuel, without a check
-// of the stack and with its own malloc_usable_size. Everything around it is the
+// unboundedEngine runs the module as qjs ships it, without any rewriting: no
+// fuel, no check of the stack, no allocation sizes. Everything around it is the
 // same, which leaves what the bounds cost. It is for measuring only: nothing
 // stops a loop, and deep recursion runs over the static data.
 func unboundedEngine(tb testing.TB) *Engine {
@@ -90,7 +90,8 @@ func BenchmarkUnbounded(b *testing.B) {
 }
 
 // BenchmarkBounded is the one measure of `make bench` that the public API does
-// not offer: a fresh runtime, made and closed, that runs nothing.
+// not offer: a fresh runtime, made and closed, that runs nothing. It is a new
+// one each time; executions may get one that was restored.
 func BenchmarkBounded(b *testing.B) {
 	e := testEngine(b)
 	b.Run("fresh", func(b *testing.B) {

@@ -14,6 +14,7 @@ const (
 	secMemory   = 5
 	secGlobal   = 6
 	secExport   = 7
+	secElement  = 9
 	secCode     = 10
 	secData     = 11
 	secCount    = 12 // how many data segments there are
@@ -112,6 +113,14 @@ func (r *reader) sleb() int64 {
 	return 0
 }
 
+// locals moves past the declaration of a function's local variables.
+func (r *reader) locals() {
+	for n := r.uleb(); n > 0 && !r.bad; n-- {
+		r.uleb()
+		r.byte()
+	}
+}
+
 func (r *reader) name() string { return string(r.bytes(int(r.uleb()))) }
 
 func (r *reader) rest() []byte { return r.b[r.p:] }
@@ -168,7 +177,9 @@ const (
 	opI64Eqz       = 0x50
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32Mul       = 0x6c
 	opI32And       = 0x71
+	opI32Xor       = 0x73
 	opI32ShrU      = 0x76
 	opI64Sub       = 0x7d
 	opI64And       = 0x83

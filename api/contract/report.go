@@ -101,6 +101,13 @@ type ExecutionError struct {
 	// column points into the line, from 1.
 	// +optional
 	Column int64 `json:"column,omitempty"`
+	// stack lists the functions of the program that were running, the innermost
+	// first, with the lines that are known.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=128
+	Stack []string `json:"stack,omitempty"`
 }
 
 // Usage says what an execution used.
@@ -127,7 +134,7 @@ func (e *Execution) Fail(f *Fault) {
 	e.Output, e.OutputDigest = "", ""
 	e.Error = &ExecutionError{
 		Reason: f.Reason, Message: Truncate(f.Message, MaxMessageBytes),
-		Line: int64(f.Line), Column: int64(f.Column),
+		Line: int64(f.Line), Column: int64(f.Column), Stack: f.Stack[:min(len(f.Stack), MaxStackFrames)],
 	}
 }
 

@@ -21,6 +21,7 @@ type execResult struct {
 	Message string          `json:"message,omitempty"`
 	Line    int             `json:"line,omitempty"`
 	Column  int             `json:"column,omitempty"`
+	Stack   []string        `json:"stack,omitempty"`
 	Calls   []execCall      `json:"calls"`
 	Usage   contract.Usage  `json:"usage"`
 }
@@ -36,7 +37,7 @@ type execCall struct {
 func resultOf(o loop.Outcome) execResult {
 	r := execResult{Status: "ok", Value: o.Value, Calls: []execCall{}, Usage: o.Usage}
 	if f := o.Fault; f != nil {
-		r.Status, r.Reason, r.Message, r.Line, r.Column = "error", f.Reason, f.Message, f.Line, f.Column
+		r.Status, r.Reason, r.Message, r.Line, r.Column, r.Stack = "error", f.Reason, f.Message, f.Line, f.Column, f.Stack
 	}
 	for _, c := range o.Calls {
 		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State)}
@@ -84,6 +85,9 @@ func printText(w io.Writer, r execResult) error {
 			fmt.Fprintf(&b, "  at line %d, column %d\n", r.Line, r.Column)
 		case r.Line > 0:
 			fmt.Fprintf(&b, "  at line %d\n", r.Line)
+		}
+		for _, frame := range r.Stack {
+			fmt.Fprintf(&b, "  in %s\n", frame)
 		}
 	}
 	if len(r.Calls) > 0 {

@@ -36,6 +36,7 @@ var beforeLaunch = []check{
 	cancelledBeforeStart,
 	disabled,
 	pinnedBefore,
+	inputFarTooLarge,
 	limitsTooHigh,
 	sourceRefused,
 	recipeMissing,

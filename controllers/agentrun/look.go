@@ -33,6 +33,11 @@ func newLook(op settings.Operator, s Snapshot) (*look, error) {
 	if ours(s.Run, s.Pod) {
 		l.pod = s.Pod
 	}
+	if settledSpec(s.Run) {
+		l.held = s.Run.Status.ExecutionDigest
+		l.digest = l.held
+		return l, nil
+	}
 	var err error
 	if l.digest, err = s.Run.ExecutionDigest(); err != nil {
 		return l, err

@@ -38,6 +38,14 @@ func pinnedBefore(l *look) *Plan {
 	return l.launchPlan(l.pin)
 }
 
+// inputFarTooLarge does not wait to refuse what no recipe could allow.
+func inputFarTooLarge(l *look) *Plan {
+	if n, most := int64(len(l.Run.Input())), l.op.Ceilings.InputBytes; n > most {
+		return settle(failed(contract.ReasonInputTooLarge, "spec.input has %d bytes, and no limits.inputBytes may be more than %d", n, most))
+	}
+	return nil
+}
+
 func limitsTooHigh(l *look) *Plan {
 	return refuse(l.op.Check(l.Run.Spec.Limits))
 }

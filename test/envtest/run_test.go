@@ -212,6 +212,13 @@ var _ = Describe("A run", func() {
 		Expect(run.Status.Previous.Error.Reason).To(Equal(contract.ReasonSuperseded))
 		Expect(run.Status.Previous.Calls).To(HaveLen(1))
 		Expect(k.events.Events).To(Receive(And(ContainSubstring("Warning Superseded"), ContainSubstring("x:1:1"))))
+
+		By("not blaming the next one, which never began")
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Spec.Code.Source += " // and again" })
+		run = k.look("r")
+		Expect(run.Status.ExecutionGeneration).To(Equal(int64(3)))
+		Expect(run.Status.Previous.Calls).To(HaveLen(1))
+		Expect(k.events.Events).To(Receive(And(ContainSubstring("Normal Superseded"), Not(ContainSubstring("x:1:1")))))
 	})
 
 	It("is stopped when it is deleted, also where a finalizer keeps it", func(ctx SpecContext) {

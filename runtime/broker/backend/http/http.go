@@ -58,6 +58,9 @@ func New(b contract.Bundle, t contract.PinnedTool, creds Credentials) (*Backend,
 	if u.User != nil {
 		return nil, fmt.Errorf("the URL of tool %s carries a user or password", t.Tool.Name)
 	}
+	if u.Scheme == "https" {
+		trustRoots()
+	}
 	u.Fragment = ""
 	h, err := projected(b, t)
 	if err != nil {
