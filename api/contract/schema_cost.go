@@ -20,7 +20,7 @@ const (
 	maxFrames = 50_000
 	// A validation may cost baseUnits, and unitsPerByte for each byte of the value.
 	// A unit is about one schema that is held against one value, 1 to 3 us.
-	baseUnits, unitsPerByte = 200_000, 4
+	baseUnits, unitsPerByte = 50_000, 4
 	// maxPairs bounds the pairs of items that uniqueItems compares.
 	maxPairs = 4_000_000
 )
