@@ -15,7 +15,7 @@ failed=() t0=$SECONDS
 for dir in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
 	for target in $(go test -list '^Fuzz' "./$dir" | grep "${FUZZ:-^Fuzz}" | grep '^Fuzz'); do
 		echo "== fuzz: $dir $target"
-		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5m}" -fuzzminimizetime 20s -parallel "${PARALLEL:-1}" ||
+		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5m}" -fuzzminimizetime 5s -parallel "${PARALLEL:-1}" ||
 			failed+=("$dir $target")
 	done
 done

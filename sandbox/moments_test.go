@@ -147,7 +147,7 @@ func TestTexts(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := Program{Source: tt.source, Input: json.RawMessage(tt.input), Limits: tt.limits}
-			var c Caller = answers(tt.answer)
+			c := answers(tt.answer)
 			if tt.err != nil {
 				c = failsWith(tt.err)
 			}

@@ -119,6 +119,7 @@ func TestOvershoot(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	deepest(t, e)
 	random := rand.New(rand.NewPCG(3, 5))
 	for _, cancelled := range []bool{false, true} {
 		var judged, all []late
@@ -151,6 +152,21 @@ func TestOvershoot(t *testing.T) {
 			t.Errorf("%s: only %d programs were stopped", what, len(all))
 		}
 	}
+}
+
+// deepest recurses as deep as the stack allows, so that the process has the 60 MB
+// of native stack once: what the kernel takes for new pages is a matter of the
+// machine, up to 300 ms where a fault takes 20 us, and is said in RATIONALE.md.
+func deepest(t *testing.T, e *Engine) {
+	t.Helper()
+	start, used := time.Now(), cpuTime()
+	for range 2 {
+		_, err := e.Execute(t.Context(), Program{Source: `function f(){return f()+1} function main(){return f()}`, Limits: hostileLimits()}, nil)
+		if f, ok := contract.AsFault(err); !ok || f.Reason != contract.ReasonStackExhausted {
+			t.Fatalf("error %v, want StackExhausted", err)
+		}
+	}
+	t.Logf("the deepest recursion, twice: %v, computed %v", time.Since(start), cpuTime()-used)
 }
 
 // report judges one set of figures and logs it.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -19,7 +20,7 @@ const (
 	maxFrames = 50_000
 	// A validation may cost baseUnits, and unitsPerByte for each byte of the value.
 	// A unit is about one schema that is held against one value, 1 to 3 us.
-	baseUnits, unitsPerByte = 200_000, 4
+	baseUnits, unitsPerByte = 50_000, 4
 	// maxPairs bounds the pairs of items that uniqueItems compares.
 	maxPairs = 4_000_000
 )
@@ -100,11 +101,7 @@ func shapeOf(x any) (s shape) {
 func hasUnique(x any) bool {
 	switch x := x.(type) {
 	case []any:
-		for _, v := range x {
-			if hasUnique(v) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(x, hasUnique)
 	case map[string]any:
 		for k, v := range x {
 			if k == "uniqueItems" && v == true || hasUnique(v) {

@@ -30,19 +30,19 @@ func TestSchemaCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ schema, value, want string }{
-		"references that double":   {chain(60, `{"allOf":[@,@]}`, `{}`), `1`, "too much work"},
-		"that fail":                {chain(60, `{"anyOf":[@,@]}`, `{"type":"string"}`), `1`, "too much work"},
-		"of an older draft":        {`{"$schema":"http://json-schema.org/draft-07/schema#",` + chain(60, `{"oneOf":[@,@]}`, `{}`)[1:], `1`, "too much work"},
-		"wide and flat":            {chain(2, `{"anyOf":[`+strings.Repeat(`@,`, 3000)+`@]}`, `false`), `1`, "too much work"},
-		"with every level":         {`{"$defs":{"n":{"allOf":[{"items":{"$ref":"#/$defs/n"}},{"items":{"$ref":"#/$defs/n"}}]}},"$ref":"#/$defs/n"}`, deep("[", "]", 100), "too much work"},
-		"a stack without end":      {chain(3000, `@`, `{"items":{"$ref":"#/$defs/a0"}}`), deep("[", "]", 5000), "too deeply"},
-		"unique items":             {`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":` + string(many) + `}`, "uniqueItems"},
-		"a schema nested deeply":   {strings.Repeat(`{"not":`, 5000) + "true" + strings.Repeat("}", 5000), `1`, "nested more than"},
-		"a reference to itself":    {`{"$ref":"#"}`, `1`, "infinite loop"},
-		"many items":               {`{"items":{"type":"integer","minimum":0}}`, string(many), ""},
-		"a tree":                   {`{"$defs":{"n":{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}`, strings.Repeat(`{"n":`, 1000) + "{}" + strings.Repeat("}", 1000), ""},
-		"a thousand unique items":  {`{"uniqueItems":true}`, strings.ReplaceAll(fmt.Sprint(items[:1000]), " ", ","), ""},
-		"two hundred alternatives": {`{"items":{"anyOf":[` + strings.Repeat(`{"const":"x"},`, 200) + `{"type":"integer"}]}}`, strings.ReplaceAll(fmt.Sprint(items[:300]), " ", ","), ""},
+		"references that double":  {chain(60, `{"allOf":[@,@]}`, `{}`), `1`, "too much work"},
+		"that fail":               {chain(60, `{"anyOf":[@,@]}`, `{"type":"string"}`), `1`, "too much work"},
+		"of an older draft":       {`{"$schema":"http://json-schema.org/draft-07/schema#",` + chain(60, `{"oneOf":[@,@]}`, `{}`)[1:], `1`, "too much work"},
+		"wide and flat":           {chain(2, `{"anyOf":[`+strings.Repeat(`@,`, 3000)+`@]}`, `false`), `1`, "too much work"},
+		"with every level":        {`{"$defs":{"n":{"allOf":[{"items":{"$ref":"#/$defs/n"}},{"items":{"$ref":"#/$defs/n"}}]}},"$ref":"#/$defs/n"}`, deep("[", "]", 100), "too much work"},
+		"a stack without end":     {chain(3000, `@`, `{"items":{"$ref":"#/$defs/a0"}}`), deep("[", "]", 5000), "too deeply"},
+		"unique items":            {`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":` + string(many) + `}`, "uniqueItems"},
+		"a schema nested deeply":  {strings.Repeat(`{"not":`, 5000) + "true" + strings.Repeat("}", 5000), `1`, "nested more than"},
+		"a reference to itself":   {`{"$ref":"#"}`, `1`, "infinite loop"},
+		"many items":              {`{"items":{"type":"integer","minimum":0}}`, string(many), ""},
+		"a tree":                  {`{"$defs":{"n":{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}`, strings.Repeat(`{"n":`, 1000) + "{}" + strings.Repeat("}", 1000), ""},
+		"a thousand unique items": {`{"uniqueItems":true}`, strings.ReplaceAll(fmt.Sprint(items[:1000]), " ", ","), ""},
+		"fifty alternatives":      {`{"items":{"anyOf":[` + strings.Repeat(`{"const":"x"},`, 50) + `{"type":"integer"}]}}`, strings.ReplaceAll(fmt.Sprint(items[:300]), " ", ","), ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
