@@ -213,7 +213,8 @@ func TestRefusedLaunch(t *testing.T) {
 			done:       agentrun.Done{Fault: contract.Faultf(contract.ReasonInterrupted, "other bytes")},
 			wantStatus: metav1.ConditionFalse, wantReason: "Interrupted",
 		},
-		"a hiccup": {done: agentrun.Done{}, wantStatus: metav1.ConditionUnknown, wantReason: "Starting"},
+		"a hiccup":              {done: agentrun.Done{}, wantStatus: metav1.ConditionUnknown, wantReason: "Starting"},
+		"one that does not end": {done: agentrun.Done{}, at: time.Minute, wantStatus: metav1.ConditionFalse, wantReason: "StartDeadlineExceeded"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

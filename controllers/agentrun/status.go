@@ -80,6 +80,8 @@ func (l *look) verdict(p Plan, done Done) (*Outcome, string, string) {
 		return faulted(done.Fault), "", ""
 	case done.Refused != nil:
 		return l.refusal(done.Refused)
+	case p.Verb == VerbLaunch && !done.Launched && l.Run.Status.Launches == 0 && !l.Now.Before(l.startBy()):
+		return l.waited(string(contract.ReasonStartDeadlineExceeded), "the pod could not be launched; the manager's log says why"), "", ""
 	case p.Verb == VerbLaunch && !done.Launched:
 		return nil, v1alpha1.ReasonStarting, "the pod could not be launched yet"
 	}
