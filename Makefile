@@ -26,14 +26,24 @@ TESTFLAGS ?= $(if $(CI),-count=1)
 demo: ## Show a run from nothing: cluster, operator, samples, result
 	hack/demo.sh
 
+# With no PKG named, the sandbox is tried once more as on systems without mmap.
 .PHONY: test
 test: ## Unit, vector and envtest suites (PKG=./api/... TESTFLAGS='-run X')
 	assets=$(ASSETS) && KUBEBUILDER_ASSETS="$$assets" go test -p $(P) -timeout 20m $(TESTFLAGS) $(PKG)
 	for m in hack/image hack/cluster/node hack/tools; do go test -C $$m $(TESTFLAGS) ./... || exit 1; done
+	$(if $(filter command,$(firstword $(origin PKG))),@true,go test -short -timeout 20m -tags sandbox_gomem $(TESTFLAGS) ./sandbox)
 
 .PHONY: race
 race: ## Unit and vector suites under the race detector (PKG as for test)
 	assets=$(ASSETS) && CGO_ENABLED=1 KUBEBUILDER_ASSETS="$$assets" go test -race -p $(P) -timeout 40m $(TESTFLAGS) $(PKG)
+
+.PHONY: bench
+bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh)
+	hack/bench.sh
+
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME=5m (FUZZ='Execute|Agreement' for some)
+	hack/fuzz.sh
 
 .PHONY: e2e
 e2e: ## The Ginkgo suite on the real cluster (KEEP=1 leaves it up; FOCUS='text')

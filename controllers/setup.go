@@ -47,11 +47,21 @@ func CacheOptions() (cache.Options, error) {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.AgentRun{}:     {Transform: slim},
 			&corev1.Pod{}:            {Label: labels.NewSelector().Add(*runtimePods)},
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
 		},
 	}, nil
+}
+
+// slim keeps of each run only what is looked at again.
+func slim(o any) (any, error) {
+	if run, ok := o.(*v1alpha1.AgentRun); ok {
+		run.ManagedFields = nil
+		agentrun.Slim(run)
+	}
+	return o, nil
 }
 
 // Setup registers indexes and reconcilers with the manager. concurrency bounds

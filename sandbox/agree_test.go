@@ -23,7 +23,7 @@ func quickJSVerdict(t *testing.T, e *Engine, source string) string {
 	}
 	defer in.close()
 	x := &execution{engine: e, in: in, limits: withDefaults(contract.Limits{}), parent: ctx, ctx: ctx}
-	_, err = in.eval(ctx, sourceName, source, evalStrict|evalCompileOnly)
+	_, err = in.eval(ctx, in.file, source, evalStrict|evalCompileOnly)
 	if thrown, ok := errors.AsType[*errThrown](err); ok {
 		_, err = x.answer(ctx, opDescribe, thrown.value, 0, contract.ReasonSyntaxError)
 	}
@@ -46,7 +46,7 @@ func checkVerdict(source string) (verdict string, judged bool) {
 
 // grammar returns the cases of the static check: the source, and whether
 // QuickJS is known to judge otherwise.
-func grammar(t *testing.T) map[string]bool {
+func grammar(t testing.TB) map[string]bool {
 	t.Helper()
 	b, err := os.ReadFile("check/testdata/grammar.txt")
 	if err != nil {

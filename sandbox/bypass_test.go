@@ -23,7 +23,7 @@ func runUnchecked(t *testing.T, source string) (string, *contract.Fault) {
 	if err != nil {
 		return "", x.faultOf(err)
 	}
-	return s, nil
+	return string(s), nil
 }
 
 // TestWithoutCheck: every forbidden construct that QuickJS would parse leads

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -20,6 +22,9 @@ import (
 // checks only the code of an entry, not the tables around it; an entry whose
 // sum is missing or wrong is never loaded.
 const sumSuffix = ".sha256"
+
+// moduleName is the file in a cache directory that holds the rewritten module.
+const moduleName = "qjs.wasm"
 
 var entryName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -55,6 +60,9 @@ func Precompile(ctx context.Context, dir string) error {
 // VerifyCache fails if New would not find the compiled module in dir, or would
 // not trust it. It changes nothing there.
 func VerifyCache(ctx context.Context, dir string) error {
+	if _, ok := readModule(dir); !ok {
+		return fmt.Errorf("sandbox: cache: %s has no sound %s", dir, moduleName)
+	}
 	entries, err := entriesOf(dir)
 	if err != nil {
 		return fmt.Errorf("sandbox: cache: %w", err)
@@ -93,20 +101,54 @@ func VerifyCache(ctx context.Context, dir string) error {
 	return nil
 }
 
+// moduleFrom returns the rewritten module: the copy in dir, if there is a sound
+// one, or a new one, of which it leaves a copy if it can.
+func moduleFrom(dir string) ([]byte, error) {
+	if m, ok := readModule(dir); ok {
+		return m, nil
+	}
+	m, err := rewritten()
+	if err == nil && dir != "" && os.MkdirAll(dir, 0o755) == nil {
+		replaceFile(filepath.Join(dir, moduleName), m)
+	}
+	return m, err
+}
+
+func readModule(dir string) ([]byte, bool) {
+	if dir == "" {
+		return nil, false
+	}
+	m, err := os.ReadFile(filepath.Join(dir, moduleName))
+	return m, err == nil && sha256Of(m) == rewrittenSHA256
+}
+
+// replaceFile writes a file at once or not at all. A failure leaves the work to
+// the next process.
+func replaceFile(path string, b []byte) {
+	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	if os.WriteFile(tmp, b, 0o644) != nil || os.Rename(tmp, path) != nil {
+		_ = os.Remove(tmp)
+	}
+}
+
 // compile makes the runtime and the compiled module, by way of the cache if
 // that can be used. No state of the cache makes it fail.
 func (e *Engine) compile(ctx context.Context, wasm []byte, dir string) error {
-	if dir != "" && soundCache(dir) {
-		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
-			if err = e.compileWith(ctx, wasm, cache); err == nil {
-				sealEntries(dir)
-				return nil
-			}
-			_ = e.release(ctx)
-			e.cache = nil
-		}
+	sound, ok := soundCache(dir)
+	if !ok {
+		return e.compileWith(ctx, wasm, nil)
 	}
-	return e.compileWith(ctx, wasm, nil)
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return e.compileWith(ctx, wasm, nil)
+	}
+	if err := e.compileWith(ctx, wasm, cache); err != nil {
+		_ = e.release(ctx)
+		e.cache = nil
+		return e.compileWith(ctx, wasm, nil)
+	}
+	sealEntries(dir, sound)
+	return nil
 }
 
 func (e *Engine) compileWith(ctx context.Context, wasm []byte, cache wazero.CompilationCache) error {
@@ -129,44 +171,43 @@ func (e *Engine) compileWith(ctx context.Context, wasm []byte, cache wazero.Comp
 	return err
 }
 
-// soundCache reports whether dir holds nothing that must not be loaded. What is
-// damaged is removed if it can be.
-func soundCache(dir string) bool {
+// soundCache lists the entries of dir that may be loaded. What is damaged is
+// removed; ok is false if that cannot be done, or if there is no directory.
+func soundCache(dir string) (sound []string, ok bool) {
+	if dir == "" {
+		return nil, false
+	}
 	entries, err := entriesOf(dir)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	for _, path := range entries {
 		if checkEntry(path) == nil {
+			sound = append(sound, path)
 			continue
 		}
 		for _, p := range []string{path, path + sumSuffix} {
 			if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return false
+				return nil, false
 			}
 		}
 	}
-	return true
+	return sound, true
 }
 
-// sealEntries writes the sums of new entries; soundCache has left no other ones
-// without. A failure leaves an entry that the next process replaces.
-func sealEntries(dir string) {
+// sealEntries writes the sums of the entries that soundCache has not seen. A
+// failure leaves an entry that the next process replaces.
+func sealEntries(dir string, sound []string) {
 	entries, err := entriesOf(dir)
 	if err != nil {
 		return
 	}
 	for _, path := range entries {
-		if checkEntry(path) == nil {
+		if slices.Contains(sound, path) {
 			continue
 		}
-		sum, err := sumOf(path)
-		if err != nil {
-			continue
-		}
-		tmp := fmt.Sprintf("%s.%d.tmp", path+sumSuffix, os.Getpid())
-		if os.WriteFile(tmp, []byte(sum+"\n"), 0o644) == nil {
-			_ = os.Rename(tmp, path+sumSuffix)
+		if sum, err := sumOf(path); err == nil {
+			replaceFile(path+sumSuffix, []byte(sum+"\n"))
 		}
 	}
 }
@@ -214,11 +255,17 @@ func checkEntry(path string) error {
 	return nil
 }
 
+// sumOf reads the file in small pieces: every page of memory that a new process
+// touches costs it time.
 func sumOf(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

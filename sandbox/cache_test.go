@@ -85,7 +85,7 @@ func TestCache(t *testing.T) {
 			if err := VerifyCache(t.Context(), dir); err == nil {
 				t.Error("VerifyCache found no damage")
 			}
-			if !soundCache(dir) {
+			if _, ok := soundCache(dir); !ok {
 				t.Error("what is damaged was not removed")
 			}
 			if _, err := os.Stat(entry); !errors.Is(err, os.ErrNotExist) {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-// maxToolNameBytes is more than any tool's name has, as JSON text; a longer one
-// is not copied out of the VM.
+// maxToolNameBytes is more than any tool's name has; a longer one is not copied
+// out of the VM.
 const maxToolNameBytes = 4096
 
 // toolsCall answers the prelude's host function: four numbers that qjs wants,
-// then the tool's name and the arguments, both as JSON text. Whatever ends the
+// then the tool's name, and the arguments as JSON text. Whatever ends the
 // execution leaves as a panic, which no JavaScript can catch.
 func (x *execution) toolsCall(ctx context.Context, args []uint64) uint64 {
 	if !x.live {
@@ -22,8 +23,11 @@ func (x *execution) toolsCall(ctx context.Context, args []uint64) uint64 {
 	if len(args) != 6 {
 		panic(errForged)
 	}
-	name, text := x.callText(ctx, args[4], args[5])
-	out, err := x.dispatch(ctx, name, text)
+	var out json.RawMessage
+	name, text, err := x.callText(ctx, args[4], args[5])
+	if err == nil {
+		out, err = x.dispatch(ctx, name, text)
+	}
 	if f := stopFault(x.parent, x.ctx); f != nil {
 		if own, ok := contract.AsFault(err); ok && own.Reason.Class() != contract.ClassCatchable {
 			f = contract.Worst(f, own)
@@ -34,61 +38,63 @@ func (x *execution) toolsCall(ctx context.Context, args []uint64) uint64 {
 	if fault != nil {
 		panic(&terminal{fault})
 	}
-	v, err := x.in.newString(ctx, answer)
+	v, err := x.in.newString(ctx, answer...)
 	if err != nil {
 		panic(err)
 	}
 	return v
 }
 
-// callText copies a call's name and arguments out of the VM.
-func (x *execution) callText(ctx context.Context, nameValue, argsValue uint64) (name, args string) {
-	quoted, err := x.in.text(ctx, nameValue, maxToolNameBytes)
+// callText copies a call's name and arguments out of the VM. Arguments that no
+// tool takes are not copied, and are a fault that the program may catch.
+func (x *execution) callText(ctx context.Context, nameValue, argsValue uint64) (name string, args []byte, err error) {
+	b, err := x.in.text(ctx, nameValue, maxToolNameBytes)
 	if errors.Is(err, errTooLong) {
 		panic(&terminal{contract.Faultf(contract.ReasonToolNotAllowed, "no tool has so long a name")})
 	}
 	if err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal([]byte(quoted), &name); err != nil {
-		panic(errForged)
+	args, err = x.in.text(ctx, argsValue, contract.MaxArgumentBytes)
+	if errors.Is(err, errTooLong) {
+		return "", nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments have more than %d bytes", contract.MaxArgumentBytes)
 	}
-	if args, err = x.in.text(ctx, argsValue, x.limits.HeapBytes); err != nil {
+	if err != nil {
 		panic(err)
 	}
-	return name, args
+	return strings.ToValidUTF8(string(b), "\uFFFD"), args, nil
 }
 
 // dispatch hands the call to the Caller.
-func (x *execution) dispatch(ctx context.Context, name, args string) (json.RawMessage, error) {
-	if !crosses([]byte(args)) {
+func (x *execution) dispatch(ctx context.Context, name string, args []byte) (json.RawMessage, error) {
+	if !crosses(args) {
 		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments are nested too deeply")
 	}
 	if x.caller == nil {
 		return nil, contract.Faultf(contract.ReasonToolNotAllowed, "the program has no tools")
 	}
 	x.calls++
-	return x.caller.Call(ctx, name, json.RawMessage(args))
+	return x.caller.Call(ctx, name, args)
 }
 
-// encode makes the text that the prelude reads: [true, value] or
+// encode makes the text, in parts, that the prelude reads: [true, value] or
 // [false, code, message]. The fault, if any, ends the execution.
-func (x *execution) encode(out json.RawMessage, err error) (string, *contract.Fault) {
+func (x *execution) encode(out json.RawMessage, err error) ([][]byte, *contract.Fault) {
 	if err == nil {
 		if int64(len(out)) > x.limits.OutputBytes {
-			return "", contract.Faultf(contract.ReasonChildResultTooLarge, "the tool's result has %d bytes, more than limits.outputBytes, %d", len(out), x.limits.OutputBytes)
+			return nil, contract.Faultf(contract.ReasonChildResultTooLarge, "the tool's result has %d bytes, more than limits.outputBytes, %d", len(out), x.limits.OutputBytes)
 		}
 		if !crosses(out) {
-			return "", contract.Faultf(contract.ReasonChildResultInvalid, "the tool's result is not JSON text in UTF-8")
+			return nil, contract.Faultf(contract.ReasonChildResultInvalid, "the tool's result is not JSON text in UTF-8")
 		}
-		return "[true," + string(out) + "]", nil
+		return [][]byte{[]byte("[true,"), out, []byte("]")}, nil
 	}
 	f, ok := contract.AsFault(err)
 	if !ok { // its text may hold anything, so it is not shown
-		return "", contract.Faultf(contract.ReasonBrokerUnavailable, "the tool could not be reached")
+		return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "the tool could not be reached")
 	}
 	if f.Reason.Class() != contract.ClassCatchable {
-		return "", f
+		return nil, f
 	}
 	code := string(f.Reason)
 	if c, ok := errors.AsType[Coder](err); ok {
@@ -96,7 +102,7 @@ func (x *execution) encode(out json.RawMessage, err error) (string, *contract.Fa
 	}
 	b, err := json.Marshal([]any{false, code, f.Message})
 	if err != nil {
-		return "", contract.Faultf(contract.ReasonBrokerUnavailable, "the tool's failure cannot be shown")
+		return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "the tool's failure cannot be shown")
 	}
-	return string(b), nil
+	return [][]byte{b}, nil
 }

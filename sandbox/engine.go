@@ -45,10 +45,11 @@ type Engine struct {
 	module  wazero.CompiledModule
 	cache   wazero.CompilationCache
 
-	image        *image
-	context, run uint64 // addresses and values that are the same in every copy of the image
+	image *image
+	fixed fixed
 
-	mu      sync.Mutex // guards closed, and running against a start after Close
+	mu      sync.Mutex // guards idle, closed, and running against a start after Close
+	idle    []*instance
 	closed  bool
 	running sync.WaitGroup
 }
@@ -83,14 +84,18 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("sandbox: ceiling of %d B heap and %d B stack, want at most %d and %d",
 			e.heapCeiling, e.stackCeiling, maxHeapCeiling, maxStackCeiling)
 	}
-	m, err := rewritten()
+	m, err := moduleFrom(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := e.compile(ctx, m.wasm, o.CacheDir); err != nil {
+	data, err := staticData(m)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	if err := e.compile(ctx, m, o.CacheDir); err != nil {
 		return nil, fmt.Errorf("sandbox: compile: %w", err)
 	}
-	if err := e.snapshot(ctx, m.data); err != nil {
+	if err := e.snapshot(ctx, data); err != nil {
 		_ = e.release(ctx) // the first error counts
 		return nil, fmt.Errorf("sandbox: snapshot: %w", err)
 	}
@@ -107,6 +112,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.running.Wait()
 	if was {
 		return nil
+	}
+	for in := e.takeIdle(); in != nil; in = e.takeIdle() {
+		in.close()
 	}
 	return e.release(ctx)
 }
@@ -142,12 +150,12 @@ func (e *Engine) heapBase() uint32 {
 // snapshot starts QuickJS once, runs the prelude and keeps the memory. Nothing
 // outside the memory changes: the stack pointer is back where it was.
 func (e *Engine) snapshot(ctx context.Context, data []extent) error {
-	in, lm, err := e.place(ctx, uint64(e.heapBase())+uint64(e.heapCeiling))
+	in, err := e.place(ctx)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	writeExtents(lm.b, data)
+	writeExtents(in.linear.b, data)
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
 		return fmt.Errorf("%s", cleanly(err))
 	}
@@ -156,7 +164,7 @@ func (e *Engine) snapshot(ctx context.Context, data []extent) error {
 		return errors.New("memory out of range")
 	}
 	e.image = newImage(append([]byte(nil), b...))
-	e.context, e.run = in.context, in.run
+	e.fixed = in.fixed
 	return nil
 }
 
@@ -183,14 +191,39 @@ func (in *instance) boot(ctx context.Context, top, stack uint32) error {
 	if err != nil {
 		return err
 	}
+	if err := in.reserve(ctx); err != nil {
+		return err
+	}
 	source, err := preludeSource()
 	if err != nil {
 		return err
 	}
-	prelude, err := in.eval(ctx, "prelude.js", source, 0)
+	file, err := in.cstring(ctx, []byte("prelude.js")) // in the scratch, which the longer source does not need
+	if err != nil {
+		return err
+	}
+	prelude, err := in.eval(ctx, file, source, 0)
 	if err != nil {
 		return err
 	}
 	in.run, err = in.apply(ctx, prelude, host)
 	return err
+}
+
+// reserve allocates the memory that the host uses in every copy.
+func (in *instance) reserve(ctx context.Context) error {
+	for _, x := range []struct {
+		at   *uint32
+		size uint64
+	}{{&in.scratch, scratchBytes}, {&in.args, maxArgs * 8}, {&in.file, uint64(len(sourceName)) + 1}} {
+		p, err := in.call(ctx, "malloc", x.size)
+		if err != nil {
+			return err
+		}
+		*x.at = uint32(p)
+	}
+	if !in.mem.WriteString(in.file, sourceName+"\x00") {
+		return errors.New("allocation out of range")
+	}
+	return nil
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/sandbox/check"
@@ -56,6 +54,10 @@ type Usage struct {
 	// HeapBytes is the most memory that the heap had, in bytes, comparable to
 	// limits.heapBytes. It counts whole pages of 64 KiB and never falls.
 	HeapBytes int64 `json:"heapBytes"`
+	// Fuel counts the loop heads and function entries that the engine went
+	// through, a measure of the work that no machine's speed changes: the same
+	// program, input and results of calls use the same, within one build.
+	Fuel int64 `json:"fuel"`
 	// Calls is how often the Caller was entered.
 	Calls int64 `json:"calls"`
 }
@@ -69,6 +71,7 @@ type execution struct {
 	parent, ctx context.Context // the caller's, and the one with the deadline
 	live        bool            // main is running
 	calls       int64
+	granted     int64 // fuel handed to the VM
 }
 
 // Execute runs one program in one fresh runtime: sizes, static check, grammar,
@@ -96,7 +99,8 @@ func (e *Engine) Execute(ctx context.Context, p Program, c Caller) (Result, erro
 	res := Result{Usage: Usage{Calls: x.calls}}
 	if x.in != nil {
 		res.Usage.HeapBytes = int64(x.in.mem.Size()) - int64(e.heapBase())
-		x.in.close()
+		res.Usage.Fuel = x.granted - x.in.fuel()
+		e.giveBack(x.in, fault == nil)
 	}
 	if fault = contract.Worst(fault, stopFault(x.parent, x.ctx)); fault != nil {
 		return res, fault
@@ -152,10 +156,10 @@ func (x *execution) guarded(p Program) (value json.RawMessage, fault *contract.F
 	if err != nil {
 		return nil, x.faultOf(err)
 	}
-	if !json.Valid([]byte(s)) {
+	if !crosses(s) {
 		return nil, contract.Faultf(contract.ReasonJavaScriptError, "main returned JSON that is nested too deeply")
 	}
-	return json.RawMessage(s), nil
+	return s, nil
 }
 
 // admit checks everything that needs no VM, in the order of the contract.
@@ -179,38 +183,51 @@ func (x *execution) admit(p Program) (hasMain bool, fault *contract.Fault) {
 	return info.HasMain, nil
 }
 
-// crosses reports whether b is JSON text that can be handed to the VM.
-func crosses(b []byte) bool { return utf8.Valid(b) && json.Valid(b) }
-
 // run takes the program through the VM and answers the JSON text of its result.
-func (x *execution) run(p Program, hasMain bool) (string, error) {
+func (x *execution) run(p Program, hasMain bool) (json.RawMessage, error) {
 	var err error
 	if x.in, err = x.engine.fresh(x.ctx, x.limits.HeapBytes, x.limits.StackBytes); err != nil {
-		return "", err
+		return nil, err
+	}
+	if err := x.in.set(exportFuel, x.refuel()); err != nil {
+		return nil, err
 	}
 	ctx := context.WithValue(x.ctx, hostKey{}, guestCaller(x))
-	code, err := x.in.eval(ctx, sourceName, p.Source, evalStrict|evalCompileOnly)
+	code, err := x.in.eval(ctx, x.in.file, p.Source, evalStrict|evalCompileOnly)
 	if thrown, ok := errors.AsType[*errThrown](err); ok {
 		_, err = x.answer(ctx, opDescribe, thrown.value, 0, contract.ReasonSyntaxError)
-		return "", err
+		return nil, err
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if _, err = x.answer(ctx, opDefine, code, 0, contract.ReasonJavaScriptError); err != nil {
-		return "", err
+		return nil, err
 	}
 	if !hasMain {
-		return "", &terminal{contract.Faultf(contract.ReasonJavaScriptError, "the source declares no plain function main(input) at its top level")}
+		return nil, &terminal{contract.Faultf(contract.ReasonJavaScriptError, "the source declares no plain function main(input) at its top level")}
 	}
-	input, err := x.in.newString(ctx, string(p.Input))
+	input, err := x.in.newString(ctx, p.Input)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	x.live = true
 	s, err := x.answer(ctx, opMain, input, uint64(x.limits.OutputBytes), contract.ReasonJavaScriptError)
 	x.live = false
 	return s, err
+}
+
+// refuel implements guestCaller. Without limits.fuel there is always more.
+func (x *execution) refuel() uint64 {
+	n := int64(fuelPerPoll)
+	if most := x.limits.Fuel; most > 0 {
+		n = min(n, most-x.granted)
+	}
+	if n <= 0 {
+		panic(errFuel)
+	}
+	x.granted += n
+	return uint64(n)
 }
 
 // What the prelude's function is asked to do.
@@ -226,24 +243,24 @@ const maxFailureBytes = 64 << 10
 
 // answer asks the prelude for one operation. Its answer is checked here: it
 // comes from a VM that guest code has run in.
-func (x *execution) answer(ctx context.Context, op, a, b uint64, reason contract.Reason) (string, error) {
+func (x *execution) answer(ctx context.Context, op, a, b uint64, reason contract.Reason) ([]byte, error) {
 	v, err := x.in.apply(ctx, x.in.run, op, a, b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	s, err := x.in.text(ctx, v, max(x.limits.OutputBytes+1, maxFailureBytes))
 	tooLarge := &terminal{contract.Faultf(contract.ReasonOutputTooLarge, "the result has more than limits.outputBytes, %d bytes", x.limits.OutputBytes)}
 	switch {
-	case errors.Is(err, errTooLong), s == "#":
-		return "", tooLarge
+	case errors.Is(err, errTooLong), string(s) == "#":
+		return nil, tooLarge
 	case err != nil:
-		return "", err
-	case strings.HasPrefix(s, "!"):
-		return "", &terminal{describeFailure(s[1:], reason)}
-	case !strings.HasPrefix(s, "="):
-		return "", errForged
+		return nil, err
+	case len(s) > 0 && s[0] == '!':
+		return nil, &terminal{describeFailure(s[1:], reason)}
+	case len(s) == 0 || s[0] != '=':
+		return nil, errForged
 	case int64(len(s)-1) > x.limits.OutputBytes:
-		return "", tooLarge
+		return nil, tooLarge
 	}
 	return s[1:], nil
 }

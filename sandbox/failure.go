@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -18,9 +19,9 @@ type failure struct {
 
 // describeFailure makes the fault of an exception. Nothing in the text can
 // change the reason.
-func describeFailure(text string, reason contract.Reason) *contract.Fault {
+func describeFailure(text []byte, reason contract.Reason) *contract.Fault {
 	var f failure
-	if err := json.Unmarshal([]byte(text), &f); err != nil {
+	if err := json.Unmarshal(text, &f); err != nil {
 		return contract.Faultf(contract.ReasonWorkerLost, "an exception could not be read")
 	}
 	message := f.Message
@@ -30,14 +31,33 @@ func describeFailure(text string, reason contract.Reason) *contract.Fault {
 	case message == "":
 		message = f.Name
 	}
-	at, found := innermost(f.Stack)
-	switch {
-	case !found:
+	message = oneLine(message)
+	places := placesOf(f.Stack)
+	if len(places) == 0 {
 		return contract.Faultf(reason, "%s", message)
-	case at.exact || !vague.MatchString(f.Message):
-		return contract.Faultf(reason, "%s", message).At(at.line, 0)
 	}
-	return contract.Faultf(reason, "%s (in %s, at or after line %d)", contract.Truncate(message, contract.MaxMessageBytes-100), at.function, at.line)
+	at := places[0]
+	known := at.exact || !vague.MatchString(f.Message)
+	fault := contract.Faultf(reason, "%s", message).At(at.line, 0)
+	if !known {
+		message = contract.Truncate(message, contract.MaxMessageBytes-100)
+		fault = contract.Faultf(reason, "%s (in %s, at or after line %d)", message, at.function, at.line)
+	}
+	if len(places) > 1 {
+		fault.Stack = frames(places, known)
+	}
+	return fault
+}
+
+// oneLine makes a program's text one line that can be shown: a fault's message
+// goes into conditions, events and terminals.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // vague matches what the interpreter itself throws for operations whose place it
@@ -55,9 +75,11 @@ type place struct {
 
 var frame = regexp.MustCompile(`^ +at (.{1,64}) \(` + regexp.QuoteMeta(sourceName) + `:(\d{1,6}):\d{1,6}\)$`)
 
-// innermost finds the innermost frame of the program. The stack is text that the
-// program may have written itself; it can only mislead about a line.
-func innermost(stack string) (place, bool) {
+// placesOf finds the frames of the program, the innermost first. The stack is
+// text that the program may have written itself; it can only mislead about a
+// line.
+func placesOf(stack string) []place {
+	var out []place
 	for i, text := range strings.Split(stack, "\n") {
 		m := frame.FindStringSubmatch(text)
 		if m == nil {
@@ -65,16 +87,36 @@ func innermost(stack string) (place, bool) {
 		}
 		line, err := strconv.Atoi(m[2])
 		if err != nil {
-			return place{}, false
+			continue
 		}
 		name := m[1]
-		switch name {
-		case "<eval>":
+		switch {
+		case name == "<eval>":
 			name = "the top level"
-		case "<anonymous>":
+		case !identifier.MatchString(name):
 			name = "a function"
 		}
-		return place{function: name, line: line, exact: i > 0}, true
+		out = append(out, place{function: name, line: line, exact: i > 0})
+		if len(out) == contract.MaxStackFrames {
+			break
+		}
 	}
-	return place{}, false
+	return out
+}
+
+// identifier is what is shown as a function's name: the program chooses it.
+var identifier = regexp.MustCompile(`^[\p{L}\p{N}_$#.]+( [\p{L}\p{N}_$#.]+)?$`)
+
+// frames writes places as contract.Fault has them. Those below the innermost are
+// calls, whose lines are right.
+func frames(places []place, known bool) []string {
+	var out []string
+	for i, p := range places {
+		where := sourceName
+		if i > 0 || known {
+			where += ":" + strconv.Itoa(p.line)
+		}
+		out = append(out, contract.Truncate(p.function, contract.MaxFrameBytes-len(where)-3)+" ("+where+")")
+	}
+	return out
 }

@@ -13,6 +13,7 @@ import (
 var (
 	errHeap    = errors.New("heap limit")
 	errStopped = errors.New("stopped by the context")
+	errFuel    = errors.New("fuel limit")
 	errTooLong = errors.New("string longer than its limit")
 )
 
@@ -29,6 +30,8 @@ func (x *execution) faultOf(err error) *contract.Fault {
 		return t.fault
 	case errors.Is(err, errHeap):
 		return contract.Faultf(contract.ReasonHeapExhausted, "the program needs more memory than limits.heapBytes, %d bytes", x.limits.HeapBytes)
+	case errors.Is(err, errFuel):
+		return contract.Faultf(contract.ReasonTimeout, "the program needs more than limits.fuel, %d units", x.limits.Fuel)
 	case errors.Is(err, errStopped):
 		return stopFault(x.parent, x.ctx)
 	case x.in != nil && x.in.overran(), strings.HasPrefix(err.Error(), "wasm error: stack overflow"):

@@ -16,23 +16,29 @@ type guestCaller interface {
 	// toolsCall answers a call of the prelude's host function. It may panic
 	// with a *terminal, which guest code cannot catch.
 	toolsCall(ctx context.Context, args []uint64) uint64
+	// refuel answers how many units of fuel there are until it is asked again,
+	// at least one. It may panic, as toolsCall.
+	refuel() uint64
 }
 
 // maxHostArgs is more than the prelude ever passes.
 const maxHostArgs = 8
 
 // hostProxy is env.jsFunctionProxy(context, this, argc, argv). With a null
-// context it is the poll that the rewriting put in.
+// context it is the poll that the rewriting put in, and answers the new fuel.
 func hostProxy(ctx context.Context, m api.Module, stack []uint64) {
+	x, known := ctx.Value(hostKey{}).(guestCaller)
 	if uint32(stack[0]) == 0 {
 		if ctx.Err() != nil {
 			panic(errStopped)
 		}
-		stack[0] = 0
+		stack[0] = fuelPerPoll
+		if known {
+			stack[0] = x.refuel()
+		}
 		return
 	}
-	x, ok := ctx.Value(hostKey{}).(guestCaller)
-	if !ok { // only while the prelude looks for this function
+	if !known { // only while the prelude looks for this function
 		stack[0] = jsUndefined
 		return
 	}
@@ -42,6 +48,7 @@ func hostProxy(ctx context.Context, m api.Module, stack []uint64) {
 	}
 	args := make([]uint64, argc)
 	for i := range args {
+		var ok bool
 		if args[i], ok = m.Memory().ReadUint64Le(argv + uint32(i)*8); !ok {
 			panic(errForged)
 		}

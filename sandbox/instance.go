@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -32,58 +33,107 @@ type errThrown struct{ value uint64 }
 
 func (*errThrown) Error() string { return "JavaScript exception" }
 
-// instance is one copy of the module with its own memory. It serves one
-// execution and is closed; it is not safe for concurrent use.
-type instance struct {
-	mod     api.Module
-	mem     api.Memory
+// fixed are values that are the same in every copy of the image.
+type fixed struct {
 	context uint64 // JSContext*
 	run     uint64 // the function that the prelude returned
-	funcs   map[string]api.Function
+	// Memory that QuickJS knows nothing of: for short C strings, for the
+	// arguments of apply, and the name of the program's file.
+	scratch, args, file uint32
 }
 
-// place makes an instance whose memory may reach limit bytes, before anything
-// has run in it.
-func (e *Engine) place(ctx context.Context, limit uint64) (*instance, *linearMemory, error) {
-	lm, err := newLinearMemory(limit)
+// instance is one copy of the module with its own memory. It serves one
+// execution at a time and is not safe for concurrent use.
+type instance struct {
+	fixed
+	mod    api.Module
+	mem    api.Memory
+	linear *linearMemory
+	funcs  map[string]api.Function
+}
+
+// place makes an instance before anything has run in it.
+func (e *Engine) place(ctx context.Context) (*instance, error) {
+	lm, err := newLinearMemory(uint64(e.heapBase()) + uint64(e.heapCeiling))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	mod, err := e.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, lm), e.module,
 		wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		lm.Free()
-		return nil, nil, err
+		return nil, err
 	}
-	return &instance{mod: mod, mem: mod.Memory(), funcs: map[string]api.Function{}}, lm, nil
+	return &instance{mod: mod, mem: mod.Memory(), linear: lm, funcs: map[string]api.Function{}}, nil
 }
 
-// fresh makes an instance from the snapshot for these limits, in bytes.
+// fresh gives an instance in the state of the snapshot for these limits, in bytes.
 func (e *Engine) fresh(ctx context.Context, heap, stack int64) (*instance, error) {
 	limit := uint64(e.heapBase()) + uint64(heap)/pageSize*pageSize
 	if limit < uint64(e.image.size) {
 		return nil, errHeap
 	}
-	in, lm, err := e.place(ctx, limit)
-	if err != nil {
-		return nil, err
+	in := e.takeIdle()
+	if in == nil {
+		var err error
+		if in, err = e.place(ctx); err != nil {
+			return nil, err
+		}
+		if err := e.restore(in); err != nil {
+			in.close()
+			return nil, err
+		}
 	}
-	if err := e.restore(in, lm, stack); err != nil {
+	in.linear.limit = limit
+	if err := in.setStack(e.heapBase(), uint32(stack)); err != nil {
 		in.close()
 		return nil, err
 	}
 	return in, nil
 }
 
-func (e *Engine) restore(in *instance, lm *linearMemory, stack int64) error {
+func (e *Engine) restore(in *instance) error {
 	if _, ok := in.mem.Grow(uint32(e.image.size/pageSize) - imagePages); !ok {
 		return errors.New("memory does not grow to the snapshot")
 	}
-	if err := e.image.restore(lm); err != nil {
-		return err
+	in.fixed = e.fixed
+	return e.image.restore(in.linear)
+}
+
+// deep are the functions that can recurse: each keeps the native stack that it
+// once needed, up to 80 MB, so that none of them serves two executions.
+var deep = []string{"QJS_Call", "QJS_Eval", "QJS_ToCString", "JS_GetException"}
+
+// giveBack takes an instance whose execution has ended. If nothing ended it from
+// outside and its memory has not grown, its state is the memory's content and
+// three variables: with these as they were it is as good as a new one, which is
+// several times as dear.
+func (e *Engine) giveBack(in *instance, sound bool) {
+	if !sound || in.mem.Size() != uint32(e.image.size) || in.overran() || e.image.reset(in.linear) != nil {
+		in.close()
+		return
 	}
-	in.context, in.run = e.context, e.run
-	return in.setStack(e.heapBase(), uint32(stack))
+	for _, name := range deep {
+		delete(in.funcs, name)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || len(e.idle) >= runtime.GOMAXPROCS(0) {
+		in.close()
+		return
+	}
+	e.idle = append(e.idle, in)
+}
+
+func (e *Engine) takeIdle() *instance {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.idle) == 0 {
+		return nil
+	}
+	in := e.idle[len(e.idle)-1]
+	e.idle = e.idle[:len(e.idle)-1]
+	return in
 }
 
 // redZone is left free at the lower end of the stack: a function that calls no
@@ -92,15 +142,24 @@ const redZone = 256
 
 // setStack puts the C stack below top and allows it size bytes.
 func (in *instance) setStack(top, size uint32) error {
-	for name, v := range map[string]uint32{exportSP: top, exportLow: top - size + redZone} {
-		g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
-		if !ok {
-			return fmt.Errorf("no mutable global %s", name)
-		}
-		g.Set(uint64(v))
+	if err := in.set(exportSP, uint64(top)); err != nil {
+		return err
 	}
+	return in.set(exportLow, uint64(top-size+redZone))
+}
+
+// set changes a global variable of the module.
+func (in *instance) set(name string, v uint64) error {
+	g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
+	if !ok {
+		return fmt.Errorf("no mutable global %s", name)
+	}
+	g.Set(v)
 	return nil
 }
+
+// fuel is how many units are left until the next poll.
+func (in *instance) fuel() int64 { return int64(int32(in.mod.ExportedGlobal(exportFuel).Get())) }
 
 // overran reports whether the C stack hit its bound.
 func (in *instance) overran() bool { return in.mod.ExportedGlobal(exportOver).Get() != 0 }
@@ -124,86 +183,17 @@ func (in *instance) call(ctx context.Context, name string, args ...uint64) (uint
 	return rs[0], nil
 }
 
-// cstring copies s, which holds no NUL, into the VM. The caller frees it.
-func (in *instance) cstring(ctx context.Context, s string) (uint64, error) {
-	p, err := in.call(ctx, "malloc", uint64(len(s)+1))
-	if err != nil {
-		return 0, err
-	}
-	if p == 0 {
-		return 0, errHeap
-	}
-	if !in.mem.WriteString(uint32(p), s) || !in.mem.WriteByte(uint32(p)+uint32(len(s)), 0) {
-		return 0, errors.New("allocation out of range")
-	}
-	return p, nil
-}
-
-// newString makes a JavaScript string of s, which holds no NUL.
-func (in *instance) newString(ctx context.Context, s string) (uint64, error) {
-	p, err := in.cstring(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	v, err := in.call(ctx, "QJS_NewString", in.context, p)
-	if err != nil {
-		return 0, err
-	}
-	if v>>32 == tagException {
-		return 0, errHeap
-	}
-	_, err = in.call(ctx, "free", p)
-	return v, err
-}
-
-// text copies a JavaScript string out of the VM. Its size in UTF-8 is checked
-// against limit before anything is copied; a longer one answers errTooLong.
-// What is not a string is refused, because converting it would run guest code.
-func (in *instance) text(ctx context.Context, v uint64, limit int64) (string, error) {
-	if t := v >> 32; t != tagString && t != tagRope {
-		return "", errors.New("a value that is not a string crossed the boundary")
-	}
-	p, err := in.call(ctx, "QJS_ToCString", in.context, v)
-	if err != nil {
-		return "", err
-	}
-	if p == 0 {
-		return "", errHeap
-	}
-	packed, ok := in.mem.ReadUint64Le(uint32(p))
-	if !ok {
-		return "", errors.New("string out of range")
-	}
-	addr, size := uint32(packed>>32), uint32(packed)
-	if int64(size) > limit {
-		return "", errTooLong
-	}
-	b, ok := in.mem.Read(addr, size)
-	if !ok {
-		return "", errors.New("string out of range")
-	}
-	s := string(b)
-	if _, err := in.call(ctx, "JS_FreeCString", in.context, uint64(addr)); err != nil {
-		return "", err
-	}
-	_, err = in.call(ctx, "free", p)
-	return s, err
-}
-
-// eval compiles, and unless flags say otherwise runs, a script.
-func (in *instance) eval(ctx context.Context, file, src string, flags uint64) (uint64, error) {
+// eval compiles, and unless flags say otherwise runs, a script. The name of its
+// file is a C string.
+func (in *instance) eval(ctx context.Context, file uint32, src string, flags uint64) (uint64, error) {
 	if src == "" {
 		src = " " // qjs takes an empty buffer for the name of a file
 	}
-	c, err := in.cstring(ctx, src)
+	c, err := in.cstring(ctx, []byte(src))
 	if err != nil {
 		return 0, err
 	}
-	f, err := in.cstring(ctx, file)
-	if err != nil {
-		return 0, err
-	}
-	o, err := in.call(ctx, "QJS_CreateEvalOption", c, 0, 0, f, flags)
+	o, err := in.call(ctx, "QJS_CreateEvalOption", uint64(c), 0, 0, uint64(file), flags)
 	if err != nil {
 		return 0, err
 	}
@@ -211,30 +201,25 @@ func (in *instance) eval(ctx context.Context, file, src string, flags uint64) (u
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range []uint64{c, f} {
-		if _, err := in.call(ctx, "free", p); err != nil {
-			return 0, err
-		}
+	if err := in.free(ctx, c); err != nil {
+		return 0, err
 	}
 	return in.thrown(ctx, v)
 }
 
-// apply calls a JavaScript function with this undefined.
+// maxArgs is the most arguments of apply.
+const maxArgs = 4
+
+// apply calls a JavaScript function with this undefined. It does not nest: the
+// arguments have one place.
 func (in *instance) apply(ctx context.Context, fn uint64, args ...uint64) (uint64, error) {
-	p, err := in.call(ctx, "malloc", uint64(len(args)*8+8))
-	if err != nil {
-		return 0, err
-	}
 	for i, a := range args {
-		if !in.mem.WriteUint64Le(uint32(p)+uint32(i)*8, a) {
+		if i == maxArgs || !in.mem.WriteUint64Le(in.args+uint32(i)*8, a) {
 			return 0, errors.New("allocation out of range")
 		}
 	}
-	v, err := in.call(ctx, "QJS_Call", in.context, fn, jsUndefined, uint64(len(args)), p)
+	v, err := in.call(ctx, "QJS_Call", in.context, fn, jsUndefined, uint64(len(args)), uint64(in.args))
 	if err != nil {
-		return 0, err
-	}
-	if _, err := in.call(ctx, "free", p); err != nil {
 		return 0, err
 	}
 	return in.thrown(ctx, v)

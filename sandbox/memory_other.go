@@ -46,4 +46,10 @@ func (i *image) restore(m *linearMemory) error {
 	return nil
 }
 
+// reset makes m what restore has made it.
+func (i *image) reset(m *linearMemory) error {
+	clear(m.b[:i.size])
+	return i.restore(m)
+}
+
 func (i *image) close() {}

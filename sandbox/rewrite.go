@@ -10,8 +10,8 @@ import (
 // pageSize is the size of a WebAssembly page, in bytes.
 const pageSize = 65536
 
-// fuelPerPoll is how many loop heads and function entries pass between two
-// looks at the context: about 0.4 ms of JavaScript.
+// fuelPerPoll is how many loop heads and function entries, the units of fuel,
+// pass at most between two looks at the context: about 0.4 ms of JavaScript.
 const fuelPerPoll = 50_000
 
 // Facts about the examined build; rewrite verifies each of them.
@@ -31,27 +31,26 @@ const (
 // Names under which the host reaches the globals.
 const (
 	exportSP   = "__sp"
+	exportFuel = "__fuel"
 	exportLow  = "__low"
 	exportOver = "__over"
 )
 
-// prepared is a module that is ready to be compiled.
-type prepared struct {
-	wasm []byte
-	// data is the module's static data. It is not in wasm: an instance gets it
-	// with the snapshot, and would otherwise pay for it twice.
-	data []extent
-}
+// dataName is the custom section that holds the module's data section. As such
+// nothing would initialise an instance with it: an instance gets it with the
+// snapshot, and would otherwise pay for it twice.
+const dataName = "codeact.data"
 
-// rewrite adds what the build lacks. Every `global.set $sp` becomes a call that
-// traps below globalLow: the build itself runs over its static data. Every loop
-// head, and every entry of a function that calls others, spends one unit of
-// fuel; at zero the host function that exists anyway is called with a null
-// context, which no JavaScript call can do. The function that says how large an
-// allocation is answers zero in this build; it learns to, so that the garbage
-// collector runs by bytes. No index of a function, import or global moves:
+// rewrite adds what the build lacks. Wherever the stack pointer may fall it is
+// compared with globalLow: the build itself runs over its static data. Every loop
+// head, and the entries of as many functions as every recursion passes, spend one
+// unit of fuel; at zero the host function that exists anyway is called with a
+// null context, which no JavaScript call can do, and answers how much there is
+// now. The function that says how large an allocation is answers zero in this
+// build; it learns to, so that the garbage collector runs by bytes. The data
+// section becomes a custom one. No index of a function, import or global moves:
 // everything new is appended.
-func rewrite(in []byte) (*prepared, error) {
+func rewrite(in []byte) ([]byte, error) {
 	secs, err := splitSections(in)
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func rewrite(in []byte) (*prepared, error) {
 	for i := range secs {
 		at[secs[i].id] = &secs[i]
 	}
-	for _, id := range []byte{secType, secImport, secFunction, secMemory, secGlobal, secExport, secCode, secData} {
+	for _, id := range []byte{secType, secImport, secFunction, secMemory, secGlobal, secExport, secElement, secCode, secData} {
 		if at[id] == nil {
 			return nil, fmt.Errorf("no section %d", id)
 		}
@@ -75,16 +74,35 @@ func rewrite(in []byte) (*prepared, error) {
 	if err := addGlobals(at[secGlobal], at[secExport]); err != nil {
 		return nil, err
 	}
-	add := addFunctions(at[secType], at[secFunction], imports)
-	if at[secCode].body, err = rewriteCode(at[secCode].body, add, proxy); err != nil {
-		return nil, err
-	}
-	data, err := readData(at[secData].body)
+	calls, err := readCalls(at[secCode].body, at[secElement].body, imports)
 	if err != nil {
 		return nil, err
 	}
+	add := addFunctions(at[secType], at[secFunction], imports)
+	if at[secCode].body, err = rewriteCode(at[secCode].body, add, proxy, calls.spenders()); err != nil {
+		return nil, err
+	}
+	if _, err := readData(at[secData].body); err != nil {
+		return nil, err
+	}
+	data := append(appendUleb(nil, uint64(len(dataName))), dataName...)
+	data = append(data, at[secData].body...)
 	secs = slices.DeleteFunc(secs, func(s section) bool { return s.id == secData || s.id == secCount })
-	return &prepared{wasm: joinSections(secs), data: data}, nil
+	return joinSections(append(secs, section{secCustom, data})), nil
+}
+
+// staticData returns the data that rewrite has taken out of its way; it shares
+// the module's memory.
+func staticData(module []byte) ([]extent, error) {
+	r := &reader{b: module, p: len(wasmHeader)}
+	for r.p < len(module) {
+		id := r.byte()
+		body := &reader{b: r.bytes(int(r.uleb()))}
+		if id == secCustom && body.name() == dataName {
+			return readData(body.rest())
+		}
+	}
+	return nil, errors.New("no data in the rewritten module")
 }
 
 // readData lists the data segments, which all have a constant place.
@@ -96,7 +114,7 @@ func readData(body []byte) ([]extent, error) {
 		off := r.sleb()
 		end := r.byte()
 		x := extent{off: int(off), data: r.bytes(int(r.uleb()))}
-		if r.bad || off < 0 || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
+		if r.bad || off < 0 || off > imagePages*pageSize || kind != 0 || op != opI32Const || end != opEnd || x.off+len(x.data) > imagePages*pageSize {
 			return nil, errors.New("unexpected data segment")
 		}
 		out = append(out, x)
@@ -114,6 +132,9 @@ func findProxy(body []byte) (proxy, imports uint64, err error) {
 	for i := range n {
 		mod, name, kind := r.name(), r.name(), r.byte()
 		r.uleb()
+		if r.bad {
+			break
+		}
 		if kind != 0 {
 			return 0, 0, errors.New("an import is not a function")
 		}
@@ -127,7 +148,7 @@ func findProxy(body []byte) (proxy, imports uint64, err error) {
 	return proxy, n, nil
 }
 
-// addGlobals appends the three new globals and exports all but the fuel.
+// addGlobals appends the three new globals and exports all of them.
 func addGlobals(globals, exports *section) error {
 	want := append(appendSleb([]byte{1, typeI32, 1, opI32Const}, imageSP), opEnd)
 	if !bytes.Equal(globals.body, want) {
@@ -141,12 +162,12 @@ func addGlobals(globals, exports *section) error {
 	globals.body = g
 
 	r := &reader{b: exports.body}
-	e := appendUleb(nil, r.uleb()+3)
+	e := appendUleb(nil, r.uleb()+4)
 	e = append(e, r.rest()...)
 	for _, x := range []struct {
 		name  string
 		index byte
-	}{{exportSP, globalSP}, {exportLow, globalLow}, {exportOver, globalOver}} {
+	}{{exportSP, globalSP}, {exportFuel, globalFuel}, {exportLow, globalLow}, {exportOver, globalOver}} {
 		e = append(e, byte(len(x.name)))
 		e = append(e, x.name...)
 		e = append(e, exportGlobal, x.index)
@@ -155,119 +176,129 @@ func addGlobals(globals, exports *section) error {
 	return nil
 }
 
-// added holds the indexes of the two new functions.
-type added struct{ poll, setSP uint64 }
+// added holds the indexes of the new functions.
+type added struct{ poll, overrun, plainRun, mix, fill, copy uint64 }
 
-// addFunctions declares poll: () -> () and setSP: (i32) -> ().
+// addFunctions declares poll: () -> (), overrun: () -> (),
+// plainRun: (i32, i32, i32) -> i32, mix: (i32) -> i32, bulkFill and bulkCopy:
+// (i32, i32, i32) -> ().
 func addFunctions(types, functions *section, imports uint64) added {
 	r := &reader{b: types.body}
 	nt := r.uleb()
-	t := append(appendUleb(nil, nt+2), r.rest()...)
-	types.body = append(t, typeFunc, 0, 0, typeFunc, 1, typeI32, 0)
+	t := append(appendUleb(nil, nt+4), r.rest()...)
+	types.body = append(t, typeFunc, 0, 0, typeFunc, 3, typeI32, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32,
+		typeFunc, 3, typeI32, typeI32, typeI32, 0)
 
 	r = &reader{b: functions.body}
 	nf := r.uleb()
-	f := append(appendUleb(nil, nf+2), r.rest()...)
-	functions.body = appendUleb(appendUleb(f, nt), nt+1)
-	return added{poll: imports + nf, setSP: imports + nf + 1}
+	f := append(appendUleb(nil, nf+6), r.rest()...)
+	for _, t := range []uint64{nt, nt, nt + 1, nt + 2, nt + 3, nt + 3} {
+		f = appendUleb(f, t)
+	}
+	functions.body = f
+	at := imports + nf
+	return added{poll: at, overrun: at + 1, plainRun: at + 2, mix: at + 3, fill: at + 4, copy: at + 5}
+}
+
+// inserted is what the rewriting puts into the bodies of functions.
+type inserted struct {
+	spend   []byte // before anything else, and at the head of a loop
+	checkSP []byte // after the stack pointer was set
+	mix     []byte // see mixHash
+	patches *patches
 }
 
 // rewriteCode rewrites every body and appends the bodies of the new functions.
-func rewriteCode(in []byte, add added, proxy uint64) ([]byte, error) {
+func rewriteCode(in []byte, add added, proxy uint64, spenders []bool) ([]byte, error) {
 	// if fuel == 0 { poll() }; fuel = fuel - 1
 	spend := appendUleb([]byte{opGlobalGet, globalFuel, opI32Eqz, opIf, blockVoid, opCall}, add.poll)
 	spend = append(spend, opEnd, opGlobalGet, globalFuel, opI32Const, 1, opI32Sub, opGlobalSet, globalFuel)
-	setSP := appendUleb([]byte{opCall}, add.setSP)
+	// if sp < low { overrun() }
+	checkSP := appendUleb([]byte{opGlobalGet, globalSP, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid, opCall}, add.overrun)
+	ins := &inserted{spend: spend, checkSP: append(checkSP, opEnd), mix: appendUleb([]byte{opCall}, add.mix),
+		patches: &patches{plainRun: add.plainRun, bulk: bulkPatches{fill: add.fill, copy: add.copy}}}
 
 	r := &reader{b: in}
 	n := r.uleb()
-	out := appendUleb(nil, n+2)
-	sizes := 0
+	out := appendUleb(nil, n+6)
 	for i := range n {
 		body := r.bytes(int(r.uleb()))
 		if r.bad {
 			return nil, errors.New("cut code section")
 		}
-		if bytes.Equal(body, noUsableSize) {
-			body, sizes = usableSize, sizes+1
-		}
 		body, err := repairBody(int(i), body)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
-		nb, err := rewriteBody(body, spend, setSP)
+		nb, err := ins.rewriteBody(body, spenders[i])
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
-		out = append(appendUleb(out, uint64(len(nb))), nb...)
+		out = appendBody(out, nb)
 	}
-	if sizes != 1 {
-		return nil, fmt.Errorf("%d functions could be malloc_usable_size", sizes)
-	}
-	// poll: fuel = fuelPerPoll; drop(proxy(null, 0, 0, null))
-	b := append(appendSleb([]byte{0, opI32Const}, fuelPerPoll), opGlobalSet, globalFuel,
-		opI32Const, 0, opI64Const, 0, opI32Const, 0, opI32Const, 0, opCall)
-	b = append(appendUleb(b, proxy), opDrop, opEnd)
-	out = append(appendUleb(out, uint64(len(b))), b...)
-	// setSP(v): if v < low { over = 1; trap }; sp = v
-	b = []byte{0, opLocalGet, 0, opGlobalGet, globalLow, opI32LtU, opIf, blockVoid,
-		opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd, opLocalGet, 0, opGlobalSet, globalSP, opEnd}
-	return append(appendUleb(out, uint64(len(b))), b...), nil
-}
-
-// noUsableSize is the body of js__malloc_usable_size in this build, and of no
-// other function: it answers 0, as on every system without the call.
-var noUsableSize = []byte{0, opI32Const, 0, opEnd}
-
-// usableSize reads the size from the head of dlmalloc's chunk, 4 bytes before
-// the allocation, as malloc_usable_size does there: the low three bits are
-// flags, and the head itself does not count. Of a null pointer it is 0.
-var usableSize = append(append([]byte{0, opLocalGet, 0, opI32Eqz, opIf, typeI32, opI32Const, 0, opElse,
-	opLocalGet, 0, opI32Const, 4, opI32Sub, opI32Load, 2, 0, opI32Const}, appendSleb(nil, -8)...),
-	opI32And, opI32Const, 4, opI32Sub, opEnd, opEnd)
-
-func rewriteBody(body, spend, setSP []byte) ([]byte, error) {
-	r := &reader{b: body}
-	for n := r.uleb(); n > 0; n-- { // local declarations
-		r.uleb()
-		r.byte()
-	}
-	out := append(make([]byte, 0, len(body)+len(body)/8), body[:r.p]...)
-	calls, err := callsOthers(reader{b: body, p: r.p})
-	if err != nil {
+	if err := ins.patches.check(); err != nil {
 		return nil, err
 	}
-	if calls {
-		out = append(out, spend...)
+	// poll: fuel = proxy(null, 0, 0, null)
+	b := []byte{0, opI32Const, 0, opI64Const, 0, opI32Const, 0, opI32Const, 0, opCall}
+	b = append(appendUleb(b, proxy), opI32WrapI64, opGlobalSet, globalFuel, opEnd)
+	out = appendBody(out, b)
+	// overrun: over = 1; trap
+	overrun := []byte{0, opI32Const, 1, opGlobalSet, globalOver, opUnreachable, opEnd}
+	for _, b := range [][]byte{overrun, plainRun(spend), mixHash, bulkFill(add.poll), bulkCopy(add.poll)} {
+		out = appendBody(out, b)
 	}
+	return out, nil
+}
+
+// appendBody appends the body of a function, which begins with its size.
+func appendBody(out, body []byte) []byte {
+	return append(appendUleb(out, uint64(len(body))), body...)
+}
+
+func (ins *inserted) rewriteBody(body []byte, spends bool) ([]byte, error) {
+	if bytes.Equal(body, noUsableSize) {
+		body = usableSize
+		ins.patches.sizes++
+	}
+	r := &reader{b: body}
+	r.locals()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	out := append(make([]byte, 0, len(body)+len(body)/8), body[:r.p]...)
+	if spends {
+		out = append(out, ins.spend...)
+	}
+	last, before := r.p, r.p // where the two instructions before this one begin
 	for r.p < len(body) {
 		s := r.p
 		if err := r.skip(); err != nil {
 			return nil, err
 		}
-		if body[s] == opGlobalSet && body[s+1] == globalSP {
-			out = append(out, setSP...)
+		if call := ins.patches.bulk.instead(body[s:r.p]); call != nil {
+			out = append(out, call...)
+			before, last = last, s
 			continue
 		}
 		out = append(out, body[s:r.p]...)
-		if body[s] == opLoop {
-			out = append(out, spend...)
+		switch {
+		case body[s] == opGlobalSet && body[s+1] == globalSP && !rises(body[before:s]):
+			out = append(out, ins.checkSP...)
+		case body[s] == opLoop:
+			out = append(append(out, ins.spend...), ins.patches.insertAt(body[s:])...)
+		case bytes.HasPrefix(body[s:], hashed):
+			out = append(out, ins.mix...)
+			ins.patches.hashes++
 		}
+		before, last = last, s
 	}
 	return out, nil
 }
 
-// callsOthers reports whether a body has a call: recursion without a loop must
-// spend fuel, too.
-func callsOthers(r reader) (bool, error) {
-	for r.p < len(r.b) {
-		op := r.b[r.p]
-		if op == opCall || op == opCallIndirect {
-			return true, nil
-		}
-		if err := r.skip(); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
+// rises reports whether two instructions are the addition of a positive
+// constant: a function that gives its part of the stack back.
+func rises(two []byte) bool {
+	r := &reader{b: two}
+	return r.byte() == opI32Const && r.sleb() > 0 && r.byte() == opI32Add && r.p == len(two)
 }

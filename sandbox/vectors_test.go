@@ -113,7 +113,7 @@ func checkOutcome(t *testing.T, v vector, res Result, err error) {
 }
 
 // sourceOf reads a source, plain or padded with spaces.
-func sourceOf(t *testing.T, raw json.RawMessage) string {
+func sourceOf(t testing.TB, raw json.RawMessage) string {
 	t.Helper()
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -14,6 +14,7 @@ const (
 	secMemory   = 5
 	secGlobal   = 6
 	secExport   = 7
+	secElement  = 9
 	secCode     = 10
 	secData     = 11
 	secCount    = 12 // how many data segments there are
@@ -112,6 +113,14 @@ func (r *reader) sleb() int64 {
 	return 0
 }
 
+// locals moves past the declaration of a function's local variables.
+func (r *reader) locals() {
+	for n := r.uleb(); n > 0 && !r.bad; n-- {
+		r.uleb()
+		r.byte()
+	}
+}
+
 func (r *reader) name() string { return string(r.bytes(int(r.uleb()))) }
 
 func (r *reader) rest() []byte { return r.b[r.p:] }
@@ -138,11 +147,14 @@ func appendSleb(b []byte, v int64) []byte {
 // Opcodes that rewrite looks for or writes.
 const (
 	opUnreachable  = 0x00
+	opBlock        = 0x02
 	opLoop         = 0x03
 	opIf           = 0x04
 	opElse         = 0x05
 	opEnd          = 0x0b
+	opBr           = 0x0c
 	opBrIf         = 0x0d
+	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
 	opDrop         = 0x1a
@@ -153,16 +165,35 @@ const (
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opI32Load      = 0x28
+	opI64Load      = 0x29
+	opI32Load8U    = 0x2d
+	opI32Store     = 0x36
 	opI32Const     = 0x41
 	opI64Const     = 0x42
 	opI32Eqz       = 0x45
 	opI32LtS       = 0x48
 	opI32LtU       = 0x49
+	opI32GtS       = 0x4a
+	opI32LeU       = 0x4d
+	opI32GeU       = 0x4f
+	opI64Eqz       = 0x50
+	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32Mul       = 0x6c
 	opI32And       = 0x71
 	opI32Xor       = 0x73
 	opI32Shl       = 0x74
+	opI32ShrU      = 0x76
+	opI64Sub       = 0x7d
+	opI64And       = 0x83
+	opI64Or        = 0x84
+	opI64Xor       = 0x85
+	opI32WrapI64   = 0xa7
+	opPrefix       = 0xfc // before the next two
+	opMemoryCopy   = 10
+	opMemoryFill   = 11
 	typeI32        = 0x7f
+	typeI64        = 0x7e
 	typeFunc       = 0x60
 	blockVoid      = 0x40
 	exportGlobal   = 3

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func someBundle(t *testing.T) Bundle {
+func someBundle(t testing.TB) Bundle {
 	t.Helper()
 	tool := Tool{Name: "pay", InputSchema: json.RawMessage(`{"type":"object"}`), Capabilities: []string{CapabilityAuth}}.Defaulted()
 	digest, err := tool.Digest()

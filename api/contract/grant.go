@@ -132,25 +132,21 @@ func judge(s Subject, p Policy, grants []Grant, name string) (Grant, Rule, strin
 }
 
 // usable finds the one Ready grant of exactly this name that the run may use,
-// or says why there is none.
+// or says why there is none: of several grants, the one that comes nearest. The
+// order of the grants does not matter, since a cache has none.
 func usable(s Subject, grants []Grant, name string) (Grant, string) {
 	var found []Grant
-	why := fmt.Sprintf("no ToolGrant of this namespace declares a tool named %q", name)
+	why, nearest, by := fmt.Sprintf("no ToolGrant of this namespace declares a tool named %q", name), tooFar, ""
 	for _, g := range grants {
 		if g.Tool.Name != name || g.Namespace != s.Namespace {
 			continue
 		}
-		switch {
-		case !g.Authority.NotAfter.IsZero() && s.Now.After(g.Authority.NotAfter):
-			why = fmt.Sprintf("ToolGrant %s expired at %s", g.Name, g.Authority.NotAfter.UTC().Format(time.RFC3339))
-		case !g.Ready:
-			why = fmt.Sprintf("ToolGrant %s is not Ready", g.Name)
-		case len(g.Authority.Recipes) > 0 && !slices.Contains(g.Authority.Recipes, s.Recipe):
-			why = fmt.Sprintf("ToolGrant %s is only for the recipes %s", g.Name, strings.Join(g.Authority.Recipes, ", "))
-		case g.Authority.Selects != nil && !g.Authority.Selects(s.Labels):
-			why = fmt.Sprintf("ToolGrant %s does not select the labels of this run", g.Name)
-		default:
+		how, w := barred(s, g)
+		if how == within {
 			found = append(found, g)
+		}
+		if how > nearest || how == nearest && g.Name < by {
+			why, nearest, by = w, how, g.Name
 		}
 	}
 	switch len(found) {
@@ -159,6 +155,32 @@ func usable(s Subject, grants []Grant, name string) (Grant, string) {
 	case 1:
 		return found[0], ""
 	default:
+		slices.SortFunc(found, func(a, b Grant) int { return strings.Compare(a.Name, b.Name) })
 		return Grant{}, fmt.Sprintf("ambiguous: ToolGrants %s and %s both declare it; remove one", found[0].Name, found[1].Name)
 	}
+}
+
+// How near a grant comes to a run that asks for its tool.
+const (
+	tooFar = iota
+	notReady
+	expired
+	notForRun
+	within
+)
+
+// barred says why the run may not use a grant of the right name.
+func barred(s Subject, g Grant) (how int, why string) {
+	a := g.Authority
+	switch {
+	case !a.NotAfter.IsZero() && s.Now.After(a.NotAfter):
+		return expired, fmt.Sprintf("ToolGrant %s expired at %s", g.Name, a.NotAfter.UTC().Format(time.RFC3339))
+	case !g.Ready:
+		return notReady, fmt.Sprintf("ToolGrant %s is not Ready", g.Name)
+	case len(a.Recipes) > 0 && !slices.Contains(a.Recipes, s.Recipe):
+		return notForRun, fmt.Sprintf("ToolGrant %s is only for the recipes %s", g.Name, strings.Join(a.Recipes, ", "))
+	case a.Selects != nil && !a.Selects(s.Labels):
+		return notForRun, fmt.Sprintf("ToolGrant %s does not select the labels of this run", g.Name)
+	}
+	return within, ""
 }

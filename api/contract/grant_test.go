@@ -96,3 +96,36 @@ func TestEligibleHoldsOnlyWhatWasAsked(t *testing.T) {
 		t.Errorf("refused %+v", p.Refused)
 	}
 }
+
+// TestEligibleNamesTheNearest holds the message of a refusal to one, whatever
+// the order of the grants is: a message that changes is a status write.
+func TestEligibleNamesTheNearest(t *testing.T) {
+	named := func(name string, edit func(*Grant)) Grant {
+		return grantOf("x", func(g *Grant) { g.Name = name; edit(g) })
+	}
+	unready := func(g *Grant) { g.Ready = false }
+	other := func(g *Grant) { g.Authority.Recipes = []string{"sweep"} }
+	old := func(g *Grant) { g.Ready, g.Authority.NotAfter = false, time.Unix(1, 0) }
+	ready := func(*Grant) {}
+	tests := map[string]struct {
+		a, b Grant
+		want string
+	}{
+		"for another recipe and not Ready": {named("b", other), named("a", unready), "ToolGrant b is only for the recipes sweep"},
+		"expired and not Ready":            {named("b", old), named("a", unready), "ToolGrant b expired at 1970-01-01T00:00:01Z"},
+		"for another recipe and expired":   {named("b", other), named("a", old), "ToolGrant b is only for the recipes sweep"},
+		"two that are not Ready":           {named("b", unready), named("a", unready), "ToolGrant a is not Ready"},
+		"two that are Ready":               {named("b", ready), named("a", ready), "ambiguous: ToolGrants a and b both declare it; remove one"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, grants := range [][]Grant{{tc.a, tc.b}, {tc.b, tc.a}} {
+				p := Eligible(Subject{Namespace: "team-a", Now: time.Unix(100, 0)}, Policy{}, grants, []string{"x"})
+				want := []Refusal{{Name: "x", Rule: RuleGrant, Message: tc.want}}
+				if d := cmp.Diff(want, p.Refused); d != "" {
+					t.Errorf("refusals of %s, %s (-want +got):\n%s", grants[0].Name, grants[1].Name, d)
+				}
+			}
+		})
+	}
+}

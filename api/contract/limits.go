@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 )
@@ -44,6 +46,13 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600000
 	WallClockMs int64 `json:"wallClockMs,omitempty"`
+	// fuel bounds the work of one execution in units that no machine's speed
+	// changes: one for every loop head and function entry of the interpreter,
+	// about 10 ns each. Without it the wall clock is the only bound of work.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	Fuel int64 `json:"fuel,omitempty"`
 	// childCalls bounds how many tool calls one run may make; 0 forbids them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -75,7 +84,8 @@ const DefaultTimeout = 10 * time.Minute
 const DefaultStartDeadline = 60 * time.Second
 
 // DefaultLimits returns the limits of a program that asks for none. They are
-// the operator's ceilings, too, unless its flags say otherwise.
+// the operator's ceilings, too, unless its flags say otherwise. Fuel is not
+// bounded.
 func DefaultLimits() Limits {
 	calls := int64(64)
 	return Limits{
@@ -90,7 +100,7 @@ func Ceilings() Limits {
 	calls := int64(256)
 	return Limits{
 		SourceBytes: 256 << 10, InputBytes: 256 << 10, OutputBytes: 256 << 10,
-		HeapBytes: 256 << 20, StackBytes: 1 << 20, WallClockMs: 3_600_000, ChildCalls: &calls,
+		HeapBytes: 256 << 20, StackBytes: 1 << 20, WallClockMs: 3_600_000, Fuel: 1_000_000_000_000, ChildCalls: &calls,
 	}
 }
 
@@ -118,6 +128,7 @@ func (l Limits) Lower(o Limits) Limits {
 	low(&l.HeapBytes, o.HeapBytes)
 	low(&l.StackBytes, o.StackBytes)
 	low(&l.WallClockMs, o.WallClockMs)
+	low(&l.Fuel, o.Fuel)
 	if o.ChildCalls != nil && (l.ChildCalls == nil || *o.ChildCalls < *l.ChildCalls) {
 		n := *o.ChildCalls
 		l.ChildCalls = &n
@@ -136,6 +147,7 @@ func (l Limits) CheckWithin(c Limits) *Fault {
 		{"outputBytes", l.OutputBytes, c.OutputBytes}, {"heapBytes", l.HeapBytes, c.HeapBytes},
 		{"stackBytes", l.StackBytes, c.StackBytes}, {"wallClockMs", l.WallClockMs, c.WallClockMs},
 		{"childCalls", l.Calls(), c.Calls()},
+		{"fuel", l.Fuel, cmp.Or(c.Fuel, math.MaxInt64)},
 	} {
 		if p.got > p.most {
 			return Faultf(ReasonLimitsTooHigh, "limits.%s is %d, more than the operator's %d; lower it", p.name, p.got, p.most)
@@ -163,10 +175,12 @@ func (l *Limits) Set(name string, v int64) error {
 		l.StackBytes = v
 	case "wallClockMs":
 		l.WallClockMs = v
+	case "fuel":
+		l.Fuel = v
 	case "childCalls":
 		l.ChildCalls = &v
 	default:
-		return fmt.Errorf("unknown limit %q: want sourceBytes, inputBytes, outputBytes, heapBytes, stackBytes, wallClockMs or childCalls", name)
+		return fmt.Errorf("unknown limit %q: want sourceBytes, inputBytes, outputBytes, heapBytes, stackBytes, wallClockMs, fuel or childCalls", name)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestLower(t *testing.T) {
-	base := Limits{SourceBytes: 10, InputBytes: 10, OutputBytes: 10, HeapBytes: 10, StackBytes: 10, WallClockMs: 10, ChildCalls: new(int64(10))}
+	base := Limits{SourceBytes: 10, InputBytes: 10, OutputBytes: 10, HeapBytes: 10, StackBytes: 10, WallClockMs: 10, Fuel: 10, ChildCalls: new(int64(10))}
 	tests := map[string]struct {
 		by   Limits
 		want func(*Limits)
@@ -19,7 +19,7 @@ func TestLower(t *testing.T) {
 		"never higher":    {by: Limits{HeapBytes: 11, WallClockMs: 99, ChildCalls: new(int64(11))}},
 		"no calls at all": {by: Limits{ChildCalls: new(int64(0))}, want: func(l *Limits) { l.ChildCalls = new(int64(0)) }},
 		"zero is not set": {by: Limits{SourceBytes: 0}},
-		"all":             {by: Limits{1, 2, 3, 4, 5, 6, new(int64(7))}, want: func(l *Limits) { *l = Limits{1, 2, 3, 4, 5, 6, new(int64(7))} }},
+		"all":             {by: Limits{1, 2, 3, 4, 5, 6, 7, new(int64(8))}, want: func(l *Limits) { *l = Limits{1, 2, 3, 4, 5, 6, 7, new(int64(8))} }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestSet(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if d := cmp.Diff(Limits{1, 2, 3, 4, 5, 6, new(int64(7))}, l); d != "" {
+	if d := cmp.Diff(Limits{1, 2, 3, 4, 5, 6, 7, new(int64(8))}, l); d != "" {
 		t.Error(d)
 	}
 	if err := l.Set("heap", 1); err == nil || !strings.Contains(err.Error(), "heapBytes") {

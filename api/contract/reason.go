@@ -147,7 +147,18 @@ type Fault struct {
 	Message string
 	// Line and Column point into the program, from 1; 0 means unknown.
 	Line, Column int
+	// Stack lists the functions of the program that were running, the innermost
+	// first, as "name (main.js:line)", or "name (main.js)" where the line is not
+	// known; at most MaxStackFrames. It is empty where it would say no more than
+	// Line does.
+	Stack []string
 }
+
+// MaxStackFrames and MaxFrameBytes bound Fault.Stack.
+const (
+	MaxStackFrames = 8
+	MaxFrameBytes  = 128
+)
 
 // MaxMessageBytes bounds every message that leaves a process, in UTF-8 bytes.
 const MaxMessageBytes = 2048

@@ -101,6 +101,13 @@ type ExecutionError struct {
 	// column points into the line, from 1.
 	// +optional
 	Column int64 `json:"column,omitempty"`
+	// stack lists the functions of the program that were running, the innermost
+	// first, with the lines that are known.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=128
+	Stack []string `json:"stack,omitempty"`
 }
 
 // Usage says what an execution used.
@@ -112,6 +119,10 @@ type Usage struct {
 	// heapBytes is the peak size of the interpreter's memory, in bytes.
 	// +optional
 	HeapBytes int64 `json:"heapBytes"`
+	// fuel counts the loop heads and function entries that the interpreter went
+	// through; the same program, input and results of calls use the same.
+	// +optional
+	Fuel int64 `json:"fuel"`
 	// childCalls counts the admitted calls.
 	// +optional
 	ChildCalls int64 `json:"childCalls"`
@@ -123,7 +134,7 @@ func (e *Execution) Fail(f *Fault) {
 	e.Output, e.OutputDigest = "", ""
 	e.Error = &ExecutionError{
 		Reason: f.Reason, Message: Truncate(f.Message, MaxMessageBytes),
-		Line: int64(f.Line), Column: int64(f.Column),
+		Line: int64(f.Line), Column: int64(f.Column), Stack: f.Stack[:min(len(f.Stack), MaxStackFrames)],
 	}
 }
 

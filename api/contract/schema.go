@@ -6,13 +6,22 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // Schema is a compiled JSON Schema (draft 2020-12 unless the text names
 // another). A nil *Schema accepts every JSON value.
-type Schema struct{ s *jsonschema.Schema }
+// It is safe for concurrent use; validations wait for each other.
+type Schema struct {
+	s       *jsonschema.Schema
+	objects int  // how many the text has
+	unique  bool // whether it asks for unique items
+
+	mu    sync.Mutex // guards meter
+	meter *meter
+}
 
 const schemaURL = "codeact:///schema.json"
 
@@ -26,7 +35,20 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if len(text) > MaxSchemaBytes {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema has %d bytes, more than %d", len(text), MaxSchemaBytes)
 	}
+	x, err := DecodeJSON(text)
+	if err != nil {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is not JSON: %s", firstLine(err))
+	}
+	if err := checkNumbers(x); err != nil {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: %v", err)
+	}
+	sh := shapeOf(x)
+	if sh.depth > maxSchemaDepth {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it is nested more than %d deep", maxSchemaDepth)
+	}
+	m := &meter{}
 	c := jsonschema.NewCompiler()
+	c.RegisterExtension("cost", nil, m)
 	c.Draft = jsonschema.Draft2020
 	// The library opens file:// and http:// by default; a schema comes from a
 	// tenant, so nothing outside its own text is ever read.
@@ -40,7 +62,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, Faultf(ReasonSchemaInvalid, "%s", schemaMessage(err))
 	}
-	return &Schema{s}, nil
+	return &Schema{s: s, objects: sh.objects, unique: hasUnique(x), meter: m}, nil
 }
 
 func schemaMessage(err error) string {
@@ -63,16 +85,41 @@ func (s *Schema) Validate(value json.RawMessage) error {
 	if s == nil {
 		return nil
 	}
-	err = s.s.Validate(x)
+	if err := checkNumbers(x); err != nil {
+		return err
+	}
+	sh := shapeOf(x)
+	if sh.depth*s.objects > maxFrames {
+		return fmt.Errorf("the value is nested too deeply for so large a schema")
+	}
+	if s.unique && sh.pairs > maxPairs {
+		return fmt.Errorf("the value has too many items for a schema with uniqueItems")
+	}
+	err = s.validate(x, baseUnits+unitsPerByte*len(value))
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return errors.New(describe(ve))
 	}
 	return err
 }
 
+// validate is the library's Validate, for at most so many units.
+func (s *Schema) validate(x any, most int) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			if r != errTooDear { //nolint:errorlint // the value of a panic
+				panic(r)
+			}
+			err = errTooDear
+		}
+	}()
+	s.meter.units, s.meter.most = 0, most
+	return s.s.Validate(x)
+}
+
 // describe names the deepest cause that comes first: the place in the value and
-// the rule. The library's own messages may quote the value's strings only for
-// enum and const, so these two are worded here.
+// the rule. Where the library's own message quotes the value, it is worded here.
 func describe(ve *jsonschema.ValidationError) string {
 	for len(ve.Causes) > 0 {
 		ve = ve.Causes[0]
@@ -86,8 +133,12 @@ func describe(ve *jsonschema.ValidationError) string {
 		rule = rule[i+1:]
 	}
 	msg := ve.Message
-	if rule == "enum" || rule == "const" || rule == "pattern" || rule == "format" {
+	switch rule {
+	case "enum", "const", "pattern", "format", "multipleOf":
 		msg = "does not satisfy " + rule
+	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
+		// "must be <= 10 but found 11": the bound is the schema's, the rest is not.
+		msg, _, _ = strings.Cut(msg, " but found ")
 	}
 	return Truncate(fmt.Sprintf("at %s: %s (rule %s)", at, msg, rule), MaxMessageBytes)
 }

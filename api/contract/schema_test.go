@@ -23,6 +23,7 @@ func TestCompileSchema(t *testing.T) {
 		"a schema dialect from elsewhere":  {text: `{"$schema":"https://schemas.example/meta"}`, wantErr: "external reference"},
 		"an id that makes a ref external":  {text: `{"$id":"http://schemas.example/a","$ref":"b"}`, wantErr: "external reference"},
 		"a reference to what is not there": {text: `{"$ref":"#/$defs/none"}`, wantErr: "invalid"},
+		"a bound that nobody can reach":    {text: `{"minimum":1e9999999}`, wantErr: "beyond what a double can hold"},
 		"too large":                        {text: `"` + strings.Repeat("x", MaxSchemaBytes) + `"`, wantErr: "more than"},
 	}
 	for name, tc := range tests {
@@ -49,6 +50,9 @@ func TestValidate(t *testing.T) {
 	const schema = `{"type":"object","required":["q"],"additionalProperties":false,"properties":{
 		"q":{"type":"string","maxLength":3,"pattern":"^[a-z]+$"},
 		"n":{"type":"integer","maximum":10},
+		"even":{"type":"number","multipleOf":2},
+		"few":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":5},
+		"set":{"uniqueItems":true},
 		"k":{"enum":["red","blue"]},
 		"list":{"type":"array","items":{"type":"number"}}}}`
 	tests := map[string]struct{ value, wantErr string }{
@@ -62,6 +66,16 @@ func TestValidate(t *testing.T) {
 		"too large":          {value: `{"q":"a","n":11}`, wantErr: "at /n: "},
 		"in a list":          {value: `{"q":"a","list":[1,"2"]}`, wantErr: "at /list/1: "},
 		"beyond":             {value: `{"q":"a","x":1}`, wantErr: "rule additionalProperties"},
+		"the largest":        {value: `{"q":"a","few":0.5,"list":[1.7976931348623157e308,5e-324,1e+00308]}`},
+		"a large exponent":   {value: `{"q":"a","list":[1e400]}`, wantErr: "beyond what a double can hold"},
+		"a huge exponent":    {value: `{"q":"a","n":1e9999999}`, wantErr: "beyond what a double can hold"},
+		"a tiny exponent":    {value: `{"q":"a","few":1e-9999999}`, wantErr: "beyond what a double can hold"},
+		"no exponent at all": {value: `{"q":"a","even":1E+99999999999999999999}`, wantErr: "beyond what a double can hold"},
+		"huge in a set":      {value: `{"q":"a","set":[1e9999999,1e9999998]}`, wantErr: "beyond what a double can hold"},
+		"a secret number":    {value: `{"q":"a","n":1234567}`, wantErr: "must be <= 10 (rule maximum)"},
+		"another":            {value: `{"q":"a","few":1234567}`, wantErr: "must be < 5 (rule exclusiveMaximum)"},
+		"one more":           {value: `{"q":"a","few":-1234567}`, wantErr: "must be > 0 (rule exclusiveMinimum)"},
+		"and one more":       {value: `{"q":"a","even":1234567}`, wantErr: "does not satisfy multipleOf"},
 		"a secret pattern":   {value: `{"q":"S3C"}`, wantErr: "does not satisfy pattern"},
 		"a secret of a list": {value: `{"q":"a","k":"S3C"}`, wantErr: "does not satisfy enum"},
 	}
@@ -81,7 +95,7 @@ func TestValidate(t *testing.T) {
 			if !strings.Contains(err.Error(), tc.wantErr) {
 				t.Errorf("error %q, want %q in it", err, tc.wantErr)
 			}
-			if strings.Contains(err.Error(), "S3C") {
+			if strings.Contains(err.Error(), "S3C") || strings.Contains(err.Error(), "1234567") {
 				t.Errorf("the error quotes the value: %q", err)
 			}
 		})

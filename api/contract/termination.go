@@ -23,12 +23,19 @@ const terminationVersion = "report.v1"
 
 // TerminationMessage returns e as a message of at most MaxTerminationBytes. What
 // does not fit is left out in this order: the output (its digest stays), the
-// refused calls, the digests and times of the calls, every call with a proven
+// stack, the refused calls, the digests and times of the calls, every call with a proven
 // outcome, the end of the error's message, the message and the calls.
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
 		func(e *Execution) { e.Output = "" },
+		func(e *Execution) {
+			if e.Error != nil {
+				short := *e.Error
+				short.Stack = nil
+				e.Error = &short
+			}
+		},
 		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
 		func(e *Execution) { e.Calls = brief(e.Calls) },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },

@@ -85,7 +85,7 @@ type CodeSpec struct {
 type PodOptions struct {
 	// resources of the runtime container; the operator's without it.
 	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *PodResources `json:"resources,omitempty"`
 	// nodeSelector of the pod.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
@@ -103,6 +103,22 @@ type PodOptions struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// PodResources are the resources of the runtime container. An amount is one that
+// every reader of the object can read: the pattern of the API server lets some
+// pass that are none, and an exponent that nobody can compute with.
+type PodResources struct {
+	// requests is what the pod is scheduled by.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).size() <= 20 && !string(self[k]).contains('e') && !string(self[k]).contains('E') && isQuantity(string(self[k])))",message="an amount is a whole number or decimal of at most 20 characters with a suffix up to P or Pi, such as 500m or 256Mi, and without an exponent"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+	// limits is the most that the container may use.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).size() <= 20 && !string(self[k]).contains('e') && !string(self[k]).contains('E') && isQuantity(string(self[k])))",message="an amount is a whole number or decimal of at most 20 characters with a suffix up to P or Pi, such as 500m or 256Mi, and without an exponent"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
 
 // PinnedStatus says what the current execution generation may see.

@@ -156,8 +156,14 @@ type ToolAuthority struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	MaxCallsPerRun *int64 `json:"maxCallsPerRun,omitempty"`
-	// notAfter ends the grant: no run is pinned with it afterwards.
+	// notAfter ends the grant: no run is pinned with it afterwards. It is a time
+	// of RFC 3339, with upper-case T and Z: the API server's own date-time lets
+	// more pass than its clients can read.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 	// timeout bounds one call; it defaults to 10s.
 	// +optional

@@ -43,7 +43,7 @@ The stubs are a JSON object: the name of each tool, and what it does, which is o
   {"sleepMs": N}             answer null after N ms
 and beside it inputSchema and outputSchema.
 
-Limits: sourceBytes, inputBytes, outputBytes, heapBytes, stackBytes, wallClockMs,
+Limits: sourceBytes, inputBytes, outputBytes, heapBytes, stackBytes, wallClockMs, fuel,
 childCalls. They may be above the defaults here.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

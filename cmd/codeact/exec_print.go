@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
@@ -19,6 +21,7 @@ type execResult struct {
 	Message string          `json:"message,omitempty"`
 	Line    int             `json:"line,omitempty"`
 	Column  int             `json:"column,omitempty"`
+	Stack   []string        `json:"stack,omitempty"`
 	Calls   []execCall      `json:"calls"`
 	Usage   contract.Usage  `json:"usage"`
 }
@@ -34,7 +37,7 @@ type execCall struct {
 func resultOf(o loop.Outcome) execResult {
 	r := execResult{Status: "ok", Value: o.Value, Calls: []execCall{}, Usage: o.Usage}
 	if f := o.Fault; f != nil {
-		r.Status, r.Reason, r.Message, r.Line, r.Column = "error", f.Reason, f.Message, f.Line, f.Column
+		r.Status, r.Reason, r.Message, r.Line, r.Column, r.Stack = "error", f.Reason, f.Message, f.Line, f.Column, f.Stack
 	}
 	for _, c := range o.Calls {
 		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State)}
@@ -77,8 +80,14 @@ func printText(w io.Writer, r execResult) error {
 		b.WriteByte('\n')
 	} else {
 		fmt.Fprintf(&b, "error: %s: %s\n", r.Reason, r.Message)
-		if r.Line > 0 {
+		switch {
+		case r.Line > 0 && r.Column > 0:
 			fmt.Fprintf(&b, "  at line %d, column %d\n", r.Line, r.Column)
+		case r.Line > 0:
+			fmt.Fprintf(&b, "  at line %d\n", r.Line)
+		}
+		for _, frame := range r.Stack {
+			fmt.Fprintf(&b, "  in %s\n", frame)
 		}
 	}
 	if len(r.Calls) > 0 {
@@ -89,13 +98,28 @@ func printText(w io.Writer, r execResult) error {
 			if c.Seq > 0 {
 				seq = fmt.Sprint(c.Seq)
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, c.Tool, c.Outcome)
+			name := strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(c.Tool)
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, name, c.Outcome)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.ChildCalls)
-	_, err := w.Write(b.Bytes())
+	fmt.Fprintf(&b, "\nused: %d ms, %d KiB of heap, %d units of fuel, %d calls\n", r.Usage.WallMs, r.Usage.HeapBytes>>10, r.Usage.Fuel, r.Usage.ChildCalls)
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
+}
+
+// plain writes what could command a terminal, or turn the order of letters, as
+// JSON would: values, messages and names come from a program that nobody trusts.
+func plain(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

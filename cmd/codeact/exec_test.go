@@ -100,7 +100,7 @@ func TestExecJSON(t *testing.T) {
 			if err := d.Decode(&got); err != nil {
 				t.Fatalf("%v in %q", err, out)
 			}
-			ignore := cmpopts.IgnoreFields(execResult{}, "Message", "Column", "Usage.WallMs", "Usage.HeapBytes")
+			ignore := cmpopts.IgnoreFields(execResult{}, "Message", "Column", "Usage.WallMs", "Usage.HeapBytes", "Usage.Fuel")
 			if diff := cmp.Diff(tc.want, got, ignore); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -145,6 +145,15 @@ func TestExecText(t *testing.T) {
 		`function main(){return tools.call("echo",{a:1})}`, "exec", "--source", "-", "--tools", "tools.json")
 	want := "{\n  \"a\": 1\n}\n\ncalls:\n  1  echo  Completed\n\nused: "
 	if code != exitOK || !strings.HasPrefix(out, want) {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	code, out, _ = command(t, nil, `function main(){try{tools.call("a\x1b]0;b\nc",{})}catch(e){}throw new Error("\x1b[2J\x9b\u202e\r")}`, "exec", "--source", "-")
+	want = "error: ToolNotAllowed: "
+	if code != exitFailed || !strings.HasPrefix(out, want) || !strings.Contains(out, `-  a\u001b]0;b\u000ac  ToolNotAllowed`) || strings.ContainsAny(out, "\x1b\r") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	code, out, _ = command(t, nil, `function main(){return "\x1b[2J\x9b\u202e"}`, "exec", "--source", "-")
+	if code != exitOK || !strings.HasPrefix(out, `"\u001b[2J\u009b\u202e"`+"\n") {
 		t.Errorf("exit code %d, output %q", code, out)
 	}
 	code, out, _ = command(t, nil, "function main(){\n return eval('1')}", "exec", "--source", "-")

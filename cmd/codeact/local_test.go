@@ -216,3 +216,11 @@ func TestRunLocalUsage(t *testing.T) {
 		})
 	}
 }
+
+// TestRunLocalBounds cuts nothing off: half a manifest may be another one.
+func TestRunLocalBounds(t *testing.T) {
+	text := "# " + strings.Repeat("x", maxManifestBytes) + "\n"
+	if code, _, errs := runCommand(t, text, "run", "--local", "-f", "-"); code != exitUsage || !strings.Contains(errs, "more than 16777216 bytes") {
+		t.Errorf("exit code %d, stderr %q", code, errs)
+	}
+}

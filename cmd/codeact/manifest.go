@@ -66,17 +66,19 @@ func load(ctx context.Context, files []string, in io.Reader) (*manifests, error)
 }
 
 func readFile(name string, in io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(in, maxManifestBytes))
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		in = f
 	}
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(in, maxManifestBytes+1))
+	if err == nil && len(text) > maxManifestBytes {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxManifestBytes)
 	}
-	if st.Size() > maxManifestBytes {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, st.Size(), maxManifestBytes)
-	}
-	return os.ReadFile(name)
+	return text, err
 }
 
 func (l *loader) file(name string, text []byte) error {

@@ -18,10 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	// Tools behind https need root certificates, and the image has no file of
-	// them; where the system has its own, those are used.
-	_ "golang.org/x/crypto/x509roots/fallback"
-
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
 	"github.com/codeact-dev/codeact-operator/runtime/report"

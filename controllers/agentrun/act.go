@@ -80,9 +80,9 @@ func (r *Reconciler) launch(ctx context.Context, run *v1alpha1.AgentRun, pin *Pi
 		return r.refused(done, err)
 	}
 	if run.Status.Pinned == nil {
-		if f, err := r.createPin(ctx, run, pin); err != nil || f != nil {
-			done.Fault = f
-			return done, err
+		var err error
+		if done.Fault, err = r.createPin(ctx, run, pin); err != nil || done.Fault != nil {
+			return r.refused(done, err)
 		}
 	}
 	done.Pinned = true
@@ -146,7 +146,7 @@ func (r *Reconciler) adopt(ctx context.Context, run *v1alpha1.AgentRun, pin *Pin
 }
 
 // refused turns a refusal by quota or policy into something to wait for; what
-// may be a hiccup stays an error, and is tried again soon.
+// may be a hiccup stays an error, and is tried again soon. No error is none.
 func (r *Reconciler) refused(done Done, err error) (Done, error) {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

@@ -36,6 +36,7 @@ var beforeLaunch = []check{
 	cancelledBeforeStart,
 	disabled,
 	pinnedBefore,
+	inputFarTooLarge,
 	limitsTooHigh,
 	sourceRefused,
 	recipeMissing,
@@ -69,8 +70,11 @@ func Decide(op settings.Operator, s Snapshot) Plan {
 	return Plan{}
 }
 
+// beingDeleted leaves a run alone that has ended. One that has not is there
+// because of somebody's finalizer, and goes the way of a cancelled one: its pod
+// would go on otherwise until the finalizer falls.
 func beingDeleted(l *look) *Plan {
-	if l.Run.DeletionTimestamp.IsZero() {
+	if !l.deleted() || !l.finished() {
 		return nil
 	}
 	return &Plan{Verb: VerbIgnore}
@@ -78,7 +82,7 @@ func beingDeleted(l *look) *Plan {
 
 // specChanged starts a re-execution, after the pod of the old one has ended.
 func specChanged(l *look) *Plan {
-	if l.digest == l.held {
+	if l.digest == l.held || l.deleted() {
 		return nil
 	}
 	if l.alive() {

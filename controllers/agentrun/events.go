@@ -17,7 +17,8 @@ import (
 func (r *Reconciler) tell(before, after *v1alpha1.AgentRun) {
 	if n := after.Status.ExecutionGeneration; n > 1 && n != before.Status.ExecutionGeneration {
 		kind, message := corev1.EventTypeNormal, fmt.Sprintf("the spec has changed: execution generation %d begins", n)
-		if p := after.Status.Previous; p != nil {
+		// An execution that was never claimed leaves the report of an older one there.
+		if p := after.Status.Previous; p != nil && p.Generation == n-1 {
 			if calls := contract.Ambiguous(p.Calls); len(calls) > 0 {
 				kind, message = corev1.EventTypeWarning, message+"; of the one before, "+nameCalls(calls)
 			}

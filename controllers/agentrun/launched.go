@@ -54,13 +54,14 @@ func unpinned(l *look) *Plan {
 
 // cancelled ends the pod; the runtime reports Cancelled itself if it can.
 func cancelled(l *look) *Plan {
-	if !l.Run.Spec.Cancel {
+	why := l.endAsked()
+	if why == "" {
 		return nil
 	}
 	if l.alive() {
-		return l.stop("spec.cancel is set: the pod is stopped")
+		return l.stop(why + ": the pod is stopped")
 	}
-	return &Plan{Verb: VerbSettle, Outcome: l.unproven(contract.ReasonCancelled, "spec.cancel is set; "+l.podEnd())}
+	return &Plan{Verb: VerbSettle, Outcome: l.unproven(contract.ReasonCancelled, why+"; "+l.podEnd())}
 }
 
 // overdue ends a pod that did not keep to the run's timeout.

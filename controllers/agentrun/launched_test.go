@@ -208,6 +208,18 @@ func TestDecideUnderWay(t *testing.T) {
 			},
 			wantVerb: agentrun.VerbWait, wantReason: v1alpha1.ReasonStopping,
 		},
+		"a deletion that a finalizer holds up stops it": {
+			make:     func(f *flight) { f.claim(nil); f.run.DeletionTimestamp = &metav1.Time{Time: now} },
+			wantVerb: agentrun.VerbStop, wantReason: v1alpha1.ReasonStopping,
+		},
+		"a deletion stops it in spite of an edit": {
+			make: func(f *flight) {
+				f.claim(nil).gone()
+				f.run.Spec.Code.Source, f.run.DeletionTimestamp = echo, &metav1.Time{Time: now}
+				f.run.Generation++
+			},
+			wantVerb: agentrun.VerbSettle, wantReason: "Cancelled",
+		},
 		"an edit stops it": {
 			make:     func(f *flight) { f.claim(nil); f.run.Spec.Code.Source = echo; f.run.Generation++ },
 			wantVerb: agentrun.VerbStop, wantReason: v1alpha1.ReasonStopping,

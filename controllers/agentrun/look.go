@@ -33,6 +33,11 @@ func newLook(op settings.Operator, s Snapshot) (*look, error) {
 	if ours(s.Run, s.Pod) {
 		l.pod = s.Pod
 	}
+	if settledSpec(s.Run) {
+		l.held = s.Run.Status.ExecutionDigest
+		l.digest = l.held
+		return l, nil
+	}
 	var err error
 	if l.digest, err = s.Run.ExecutionDigest(); err != nil {
 		return l, err
@@ -101,6 +106,20 @@ func (l *look) execution() *contract.Execution {
 // claimed reports whether a pod has claimed this generation. Even a claim in a
 // report that does not verify counts: nothing may start twice.
 func (l *look) claimed() bool { return l.execution() != nil }
+
+// deleted reports whether the run is being deleted.
+func (l *look) deleted() bool { return !l.Run.DeletionTimestamp.IsZero() }
+
+// endAsked says who asks for the end of the run, or "" when nobody does.
+func (l *look) endAsked() string {
+	switch {
+	case l.deleted():
+		return "the run is being deleted"
+	case l.Run.Spec.Cancel:
+		return "spec.cancel is set"
+	}
+	return ""
+}
 
 // alive reports whether the pod is there and may still do something. Long after
 // its deadline it cannot, even when its node does not answer: the runtime ends

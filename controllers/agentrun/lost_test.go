@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
@@ -50,6 +51,13 @@ func TestDecideLost(t *testing.T) {
 		},
 		"cancelled, gone, claimed": {
 			make: func(f *flight) { f.claim(nil).gone(); f.run.Spec.Cancel = true }, wantVerb: agentrun.VerbSettle, wantReason: "Cancelled",
+		},
+		"being deleted with a call under way": {
+			make: func(f *flight) {
+				f.claim(transfer(contract.CallDispatched)).gone()
+				f.run.DeletionTimestamp = &metav1.Time{Time: now}
+			},
+			wantVerb: agentrun.VerbSettle, wantReason: "EffectsAmbiguous", wantMessage: "the run is being deleted",
 		},
 		"cancelled with a call under way": {
 			make:     func(f *flight) { f.claim(transfer(contract.CallDispatched)).gone(); f.run.Spec.Cancel = true },

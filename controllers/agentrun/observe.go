@@ -16,9 +16,6 @@ import (
 // necessary, from the cache where a stale answer does no harm.
 func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Run: run}
-	if !run.DeletionTimestamp.IsZero() {
-		return s, nil
-	}
 	name := client.ObjectKey{Namespace: run.Namespace, Name: Name(run, currentGeneration(run))}
 	var err error
 	if s.Pod, err = get(ctx, r.Client, name, &corev1.Pod{}); err != nil {
@@ -43,7 +40,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 			return s, fmt.Errorf("get the pinned ConfigMap: %w", err)
 		}
 	}
-	if pod != nil || run.Status.Pinned != nil {
+	if pod != nil || run.Status.Pinned != nil || !run.DeletionTimestamp.IsZero() {
 		return s, nil
 	}
 	return s, r.observeAuthority(ctx, &s)

@@ -33,7 +33,7 @@ type Verb string
 
 // The verbs.
 const (
-	// VerbIgnore leaves a run alone that is being deleted.
+	// VerbIgnore leaves a run alone that has ended and is being deleted.
 	VerbIgnore Verb = "Ignore"
 	// VerbWait does nothing but say what is waited for.
 	VerbWait Verb = "Wait"

@@ -143,7 +143,8 @@ func credential(a contract.Auth) *corev1.VolumeProjection {
 func resourcesOf(run *v1alpha1.AgentRun, l contract.Limits) corev1.ResourceRequirements {
 	var out corev1.ResourceRequirements
 	if run.Spec.Pod != nil && run.Spec.Pod.Resources != nil {
-		out = *run.Spec.Pod.Resources.DeepCopy()
+		asked := run.Spec.Pod.Resources.DeepCopy()
+		out.Requests, out.Limits = asked.Requests, asked.Limits
 	}
 	if out.Limits == nil {
 		out.Limits = corev1.ResourceList{}

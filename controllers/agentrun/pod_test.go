@@ -34,7 +34,7 @@ func TestGolden(t *testing.T) {
 				Pod(v1alpha1.PodOptions{
 					NodeSelector: map[string]string{"pool": "runs"}, RuntimeClassName: &class, PriorityClassName: "low",
 					Tolerations: []corev1.Toleration{{Key: "runs", Operator: corev1.TolerationOpExists}},
-					Resources:   &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+					Resources:   &v1alpha1.PodResources{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
 				}).Obj(),
 			Recipe: builders.MakeRecipe("sweep", calling, "search", "pay", "mail").Ready("", "").Obj(),
 			Grants: []v1alpha1.ToolGrant{
@@ -129,15 +129,15 @@ func TestResources(t *testing.T) {
 		return out
 	}
 	tests := map[string]struct {
-		asked                    *corev1.ResourceRequirements
+		asked                    *v1alpha1.PodResources
 		wantRequests, wantLimits corev1.ResourceList
 	}{
 		"none":             {wantRequests: list("50m", "64Mi"), wantLimits: list("", "97Mi")},
-		"a limit":          {asked: &corev1.ResourceRequirements{Limits: list("", "256Mi")}, wantRequests: list("50m", "64Mi"), wantLimits: list("", "256Mi")},
-		"small limits":     {asked: &corev1.ResourceRequirements{Limits: list("10m", "32Mi")}, wantRequests: list("10m", "32Mi"), wantLimits: list("10m", "32Mi")},
-		"a large request":  {asked: &corev1.ResourceRequirements{Requests: list("2", "1Gi")}, wantRequests: list("2", "1Gi"), wantLimits: list("", "1Gi")},
-		"all of it":        {asked: &corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("2", "2Gi")}, wantRequests: list("1", "1Gi"), wantLimits: list("2", "2Gi")},
-		"requests of zero": {asked: &corev1.ResourceRequirements{Requests: list("0", "0")}, wantRequests: list("0", "0"), wantLimits: list("", "97Mi")},
+		"a limit":          {asked: &v1alpha1.PodResources{Limits: list("", "256Mi")}, wantRequests: list("50m", "64Mi"), wantLimits: list("", "256Mi")},
+		"small limits":     {asked: &v1alpha1.PodResources{Limits: list("10m", "32Mi")}, wantRequests: list("10m", "32Mi"), wantLimits: list("10m", "32Mi")},
+		"a large request":  {asked: &v1alpha1.PodResources{Requests: list("2", "1Gi")}, wantRequests: list("2", "1Gi"), wantLimits: list("", "1Gi")},
+		"all of it":        {asked: &v1alpha1.PodResources{Requests: list("1", "1Gi"), Limits: list("2", "2Gi")}, wantRequests: list("1", "1Gi"), wantLimits: list("2", "2Gi")},
+		"requests of zero": {asked: &v1alpha1.PodResources{Requests: list("0", "0")}, wantRequests: list("0", "0"), wantLimits: list("", "97Mi")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

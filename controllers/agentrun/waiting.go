@@ -12,10 +12,11 @@ import (
 )
 
 func cancelledBeforeStart(l *look) *Plan {
-	if !l.Run.Spec.Cancel {
+	why := l.endAsked()
+	if why == "" {
 		return nil
 	}
-	return settle(failed(contract.ReasonCancelled, "spec.cancel is set; nothing was started"))
+	return settle(failed(contract.ReasonCancelled, "%s; nothing was started", why))
 }
 
 func disabled(l *look) *Plan {
@@ -35,6 +36,14 @@ func pinnedBefore(l *look) *Plan {
 		return settle(failed(contract.ReasonInterrupted, "%v", l.pinErr))
 	}
 	return l.launchPlan(l.pin)
+}
+
+// inputFarTooLarge does not wait to refuse what no recipe could allow.
+func inputFarTooLarge(l *look) *Plan {
+	if n, most := int64(len(l.Run.Input())), l.op.Ceilings.InputBytes; n > most {
+		return settle(failed(contract.ReasonInputTooLarge, "spec.input has %d bytes, and no limits.inputBytes may be more than %d", n, most))
+	}
+	return nil
 }
 
 func limitsTooHigh(l *look) *Plan {

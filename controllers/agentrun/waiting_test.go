@@ -150,6 +150,10 @@ func TestDecideBeforeLaunch(t *testing.T) {
 			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonBundleTooLarge,
 		},
 
+		"an input that nobody may allow, without its recipe": {
+			run:      builders.MakeRun("r").Recipe("sweep").Input(`"` + strings.Repeat("x", 1<<20) + `"`),
+			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonInputTooLarge,
+		},
 		"switched off": {
 			run: code(echo), operator: func(o *settings.Operator) { o.Enabled = false },
 			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonDisabled,

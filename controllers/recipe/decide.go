@@ -185,14 +185,16 @@ func (s *subject) recursion() *contract.Fault {
 	return nil
 }
 
-// granter names a ToolGrant of the namespace that declares the tool, or "".
+// granter names the ToolGrant of the namespace that declares the tool, of
+// several the first by name, or "".
 func (s *subject) granter(tool string) string {
+	first := ""
 	for i := range s.Grants {
-		if g := &s.Grants[i]; g.Namespace == s.Recipe.Namespace && g.Spec.Tool.Name == tool {
-			return g.Name
+		if g := &s.Grants[i]; g.Namespace == s.Recipe.Namespace && g.Spec.Tool.Name == tool && (first == "" || g.Name < first) {
+			first = g.Name
 		}
 	}
-	return ""
+	return first
 }
 
 func (s *subject) others() []*v1alpha1.Recipe {

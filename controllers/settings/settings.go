@@ -115,6 +115,7 @@ func fill(l, d contract.Limits) contract.Limits {
 	set(&l.HeapBytes, d.HeapBytes)
 	set(&l.StackBytes, d.StackBytes)
 	set(&l.WallClockMs, d.WallClockMs)
+	set(&l.Fuel, d.Fuel)
 	if l.ChildCalls == nil {
 		n := d.Calls()
 		l.ChildCalls = &n

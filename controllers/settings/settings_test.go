@@ -19,15 +19,16 @@ func TestLimits(t *testing.T) {
 		recipe, run *contract.Limits
 		want        func(*contract.Limits)
 	}{
-		"nothing asked: the defaults":     {},
-		"nothing asked, higher ceilings":  {operator: raised},
-		"the recipe lowers":               {recipe: &contract.Limits{HeapBytes: 16 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 16 << 20 }},
-		"the run lowers":                  {run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
-		"the run lowers the recipe's":     {recipe: &contract.Limits{WallClockMs: 50}, run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
-		"the run does not raise it":       {recipe: &contract.Limits{WallClockMs: 5}, run: &contract.Limits{WallClockMs: 50}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
-		"no calls":                        {run: &contract.Limits{ChildCalls: calls(0)}, want: func(l *contract.Limits) { l.ChildCalls = calls(0) }},
-		"up to a ceiling that was raised": {operator: raised, recipe: &contract.Limits{HeapBytes: 64 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 64 << 20 }},
-		"never above a ceiling":           {operator: low, run: &contract.Limits{HeapBytes: 9 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 8 << 20 }},
+		"nothing asked: the defaults":          {},
+		"nothing asked, higher ceilings":       {operator: raised, want: func(l *contract.Limits) { l.Fuel = contract.Ceilings().Fuel }},
+		"a ceiling bounds what has no default": {operator: func(o *settings.Operator) { o.Ceilings.Fuel = 9 }, want: func(l *contract.Limits) { l.Fuel = 9 }},
+		"the recipe lowers":                    {recipe: &contract.Limits{HeapBytes: 16 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 16 << 20 }},
+		"the run lowers":                       {run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"the run lowers the recipe's":          {recipe: &contract.Limits{WallClockMs: 50}, run: &contract.Limits{WallClockMs: 5}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"the run does not raise it":            {recipe: &contract.Limits{WallClockMs: 5}, run: &contract.Limits{WallClockMs: 50}, want: func(l *contract.Limits) { l.WallClockMs = 5 }},
+		"no calls":                             {run: &contract.Limits{ChildCalls: calls(0)}, want: func(l *contract.Limits) { l.ChildCalls = calls(0) }},
+		"up to a ceiling that was raised":      {operator: raised, recipe: &contract.Limits{HeapBytes: 64 << 20}, want: func(l *contract.Limits) { l.HeapBytes, l.Fuel = 64<<20, contract.Ceilings().Fuel }},
+		"never above a ceiling":                {operator: low, run: &contract.Limits{HeapBytes: 9 << 20}, want: func(l *contract.Limits) { l.HeapBytes = 8 << 20 }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

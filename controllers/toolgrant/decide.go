@@ -120,17 +120,21 @@ func expired(g *v1alpha1.ToolGrant, now time.Time) bool {
 // checkName gives a tool's name to the oldest grant that declares it and has
 // not expired, whatever the order of events was.
 func checkName(s Snapshot) *contract.Fault {
+	oldest := s.Grant
 	for i := range s.Others {
 		o := &s.Others[i]
 		if o.UID == s.Grant.UID || o.Namespace != s.Grant.Namespace || o.Spec.Tool.Name != s.Grant.Spec.Tool.Name ||
-			expired(o, s.Now) || !v1alpha1.Older(o, s.Grant) {
+			expired(o, s.Now) || !v1alpha1.Older(o, oldest) {
 			continue
 		}
-		return contract.Faultf(contract.ReasonNameConflict,
-			"ToolGrant %s, which is older, declares the tool %q already; rename the tool or delete one of the two",
-			o.Name, o.Spec.Tool.Name)
+		oldest = o
 	}
-	return nil
+	if oldest == s.Grant {
+		return nil
+	}
+	return contract.Faultf(contract.ReasonNameConflict,
+		"ToolGrant %s, which is older, declares the tool %q already; rename the tool or delete one of the two",
+		oldest.Name, oldest.Spec.Tool.Name)
 }
 
 // String names the plan in logs.

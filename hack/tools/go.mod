@@ -12,6 +12,7 @@ tool (
 
 require (
 	github.com/google/go-cmp v0.7.0
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	k8s.io/apimachinery v0.37.2
 )
 
@@ -118,7 +119,6 @@ require (
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect

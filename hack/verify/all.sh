@@ -17,6 +17,7 @@ step "go.mod files are tidy" hack/verify/tidy.sh
 step "generated files are current" hack/verify/generated.sh
 step "chart equals config" hack/verify/chart.sh
 step "go vet" go vet ./...
+step "benchmarks vet" hack/verify/bench.sh
 step "arm64 builds" hack/verify/cross.sh
 step "golangci-lint" hack/verify/lint.sh
 

@@ -73,7 +73,7 @@ func (r *run) do(ctx context.Context) Outcome {
 	}
 	res, err := r.Sandbox.Execute(ctx, sandbox.Program{Source: r.Bundle.Source, Input: r.Bundle.Input, Limits: r.Bundle.Limits}, b)
 	rec := b.End()
-	o := Outcome{Calls: rec.Calls, Refused: rec.Refused, Usage: contract.Usage{HeapBytes: res.Usage.HeapBytes, ChildCalls: rec.Admitted}}
+	o := Outcome{Calls: rec.Calls, Refused: rec.Refused, Usage: contract.Usage{HeapBytes: res.Usage.HeapBytes, Fuel: res.Usage.Fuel, ChildCalls: rec.Admitted}}
 	if err != nil {
 		f = faultOf(err)
 	}

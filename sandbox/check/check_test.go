@@ -176,28 +176,6 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// FuzzSource: whatever the bytes, the check answers with a fault or without.
-func FuzzSource(f *testing.F) {
-	b, err := os.ReadFile("testdata/grammar.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for line := range strings.SplitSeq(string(b), "\n") {
-		if len(line) > 19 {
-			f.Add(strings.ReplaceAll(line[19:], "⏎", "\n"))
-		}
-	}
-	f.Fuzz(func(t *testing.T, src string) {
-		_, err := check.Source(src, 1<<16)
-		if err == nil {
-			return
-		}
-		if fault, ok := contract.AsFault(err); !ok || strings.Contains(fault.Message, "cannot be read from here") {
-			t.Errorf("%q: %v", src, err)
-		}
-	})
-}
-
 func BenchmarkSource(b *testing.B) {
 	src := strings.Repeat("function f(a){ let x = a.map(y=>y*2).filter(z=>z>1); return {x, y:`${x}`} }\n", 800) + "function main(){}"
 	b.SetBytes(int64(len(src)))

@@ -25,7 +25,7 @@ const call = (name, args) => {
     throw new TE("tools.call: the arguments cannot be written as JSON: " + property(e, "message", 500), { __proto__: null, cause: e });
   }
   if (typeof text !== "string") throw new TE("tools.call: the arguments must be JSON");
-  const answer = parse(host(0, 0, 0, 0, stringify(name), text));
+  const answer = parse(host(0, 0, 0, 0, name, text));
   if (answer[0] === true) return answer[1];
   const e = new Err(answer[2]);
   defineProperty(e, "code", { __proto__: null, value: answer[1], writable: true, enumerable: true, configurable: true });

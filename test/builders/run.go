@@ -5,7 +5,6 @@ package builders
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,7 +90,7 @@ func (b *Run) Cancel() *Run { b.o.Spec.Cancel = true; return b }
 func (b *Run) Pod(p v1alpha1.PodOptions) *Run { b.o.Spec.Pod = &p; return b }
 
 // Resources sets the resources of its pod.
-func (b *Run) Resources(r corev1.ResourceRequirements) *Run {
+func (b *Run) Resources(r v1alpha1.PodResources) *Run {
 	if b.o.Spec.Pod == nil {
 		b.o.Spec.Pod = &v1alpha1.PodOptions{}
 	}

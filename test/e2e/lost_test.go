@@ -88,7 +88,7 @@ var _ = Describe("a pod that is lost", func() {
 		s.grant(ctx, "t", contract.EffectReadOnly, "/echo")
 		run := s.code(ctx, `function main() { tools.call("t", {}); const a = []; for (;;) a.push("x".repeat(1 << 20) + a.length) }`, []string{"t"},
 			func(r *v1alpha1.AgentRunSpec) {
-				r.Pod = &v1alpha1.PodOptions{Resources: &corev1.ResourceRequirements{
+				r.Pod = &v1alpha1.PodOptions{Resources: &v1alpha1.PodResources{
 					Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("40Mi")},
 				}}
 			})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -246,7 +247,7 @@ func writes(namespace string) map[string]int {
 	return out
 }
 
-func median(d []time.Duration) time.Duration {
+func median[T cmp.Ordered](d []T) T {
 	slices.Sort(d)
 	return d[len(d)/2]
 }

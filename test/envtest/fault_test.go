@@ -7,8 +7,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -190,6 +192,23 @@ var _ = Describe("A launch", func() {
 		Eventually(func(g Gomega) { // The API server caches LimitRanges for a moment.
 			g.Expect(succeeded(k.look("r")).Reason).To(Equal(string(contract.ReasonQuotaExceeded)))
 		}).WithTimeout(20 * time.Second).WithPolling(200 * time.Millisecond).Should(Succeed())
+	})
+
+	It("whose pin a quota refuses waits as for the pod's", func(ctx SpecContext) {
+		k := newKit(ctx)
+		k.fail = func(verb string, o client.Object) error {
+			if cm, ok := o.(*corev1.ConfigMap); ok && verb == "create" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, cm.Name, errors.New("exceeded quota: q"))
+			}
+			return nil
+		}
+		create(k, builders.MakeRun("r").Code(echo).Obj())
+		run, res := k.lookAgain("r")
+		c := expectEnd(run, metav1.ConditionUnknown, contract.ReasonQuotaExceeded)
+		Expect(c.Message).To(ContainSubstring("exceeded quota"))
+		Expect(res.RequeueAfter).To(Equal(5 * time.Second))
+		k.step(time.Minute)
+		expectEnd(k.look("r"), metav1.ConditionFalse, contract.ReasonQuotaExceeded)
 	})
 
 	It("that is refused otherwise ends with the start deadline", func(ctx SpecContext) {

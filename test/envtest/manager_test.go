@@ -140,7 +140,7 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		k.report(run, succeed)
 		run = until("budget", metav1.ConditionTrue, v1alpha1.ReasonSucceeded)
 		Expect(seen.about("/agentruns/budget")).To(HaveLen(2), "launch and end: %v", seen.about("budget"))
-		Expect(seen.about("/events")).To(BeEmpty())
+		Expect(seen.about("/namespaces/" + k.ns + "/events")).To(BeEmpty())
 		create := 0
 		for _, x := range seen.about("/" + k.ns + "/") {
 			if strings.HasPrefix(x, "POST") {

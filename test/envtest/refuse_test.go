@@ -79,6 +79,11 @@ var _ = Describe("The API server", func() {
 		Entry("a timeout beyond an hour", "ToolGrant", "g", okGrant+"  grant: {timeout: 2h}\n", "between 1ms and 1h"),
 		Entry("a timeout of nothing", "ToolGrant", "g", okGrant+"  grant: {timeout: 0s}\n", "between 1ms and 1h"),
 		Entry("a time that is no time", "ToolGrant", "g", okGrant+"  grant: {notAfter: tomorrow}\n", "notAfter"),
+		// What passes here and cannot be decoded stops the manager's watch of the kind.
+		Entry("a time in lower case", "ToolGrant", "g", okGrant+"  grant: {notAfter: 2027-06-30t00:00:00z}\n", "notAfter"),
+		Entry("a time with another point", "ToolGrant", "g", okGrant+"  grant: {notAfter: '2027-06-30T00:00:00x5Z'}\n", "notAfter"),
+		Entry("a time in no zone", "ToolGrant", "g", okGrant+"  grant: {notAfter: '2027-06-30T00:00:00+99:99'}\n", "notAfter"),
+		Entry("a day that is none", "ToolGrant", "g", okGrant+"  grant: {notAfter: '2027-02-30T00:00:00Z'}\n", "notAfter"),
 		// AgentRun
 		Entry("a run of nothing", "AgentRun", "r", "  timeout: 1m\n", "exactly one of spec.recipe and spec.code"),
 		Entry("a run of two programs", "AgentRun", "r", okRun+"  recipe: {name: x}\n", "exactly one of spec.recipe and spec.code"),
@@ -94,6 +99,11 @@ var _ = Describe("The API server", func() {
 		Entry("a limit above the ceiling, in a run", "AgentRun", "r", okRun+"  limits: {wallClockMs: 3600001}\n", "wallClockMs"),
 		Entry("a ServiceAccount of the tenant's choice", "AgentRun", "r", okRun+"  pod: {serviceAccountName: admin}\n", "unknown field"),
 		Entry("an image of the tenant's choice", "AgentRun", "r", okRun+"  pod: {image: x}\n", "unknown field"),
+		Entry("an amount that is none", "AgentRun", "r", okRun+"  pod: {resources: {limits: {cpu: 1e1.5}}}\n", "suffix up to P or Pi"),
+		Entry("an amount with an exponent", "AgentRun", "r", okRun+"  pod: {resources: {requests: {memory: '1e2000000000'}}}\n", "suffix up to P or Pi"),
+		Entry("an amount beyond all memory", "AgentRun", "r", okRun+"  pod: {resources: {requests: {memory: 1000E}}}\n", "suffix up to P or Pi"),
+		Entry("a tolerance beyond whole numbers", "AgentRun", "r", okRun+"  pod: {tolerations: [{operator: Exists, tolerationSeconds: 10000000000000000000}]}\n", "tolerationSeconds"),
+		Entry("devices that no pod could claim", "AgentRun", "r", okRun+"  pod: {resources: {claims: [{name: x}]}}\n", "unknown field"),
 		Entry("more node labels than allowed", "AgentRun", "r", okRun+"  pod: {nodeSelector: {"+pairs(17)+"}}\n", "at most 16"),
 	)
 
@@ -141,7 +151,7 @@ var _ = Describe("The API server", func() {
   startDeadline: 0s
   cancel: true
   ttlAfterFinished: 0s
-  pod: {resources: {limits: {memory: 64Mi}}, nodeSelector: {a: b}, tolerations: [{operator: Exists}], runtimeClassName: x, priorityClassName: low}
+  pod: {resources: {requests: {cpu: 1, memory: 1.5M}, limits: {memory: 64Mi, cpu: 2500m}}, nodeSelector: {a: b}, tolerations: [{operator: Exists}], runtimeClassName: x, priorityClassName: low}
 `),
 	)
 })

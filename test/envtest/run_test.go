@@ -212,6 +212,31 @@ var _ = Describe("A run", func() {
 		Expect(run.Status.Previous.Error.Reason).To(Equal(contract.ReasonSuperseded))
 		Expect(run.Status.Previous.Calls).To(HaveLen(1))
 		Expect(k.events.Events).To(Receive(And(ContainSubstring("Warning Superseded"), ContainSubstring("x:1:1"))))
+
+		By("not blaming the next one, which never began")
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Spec.Code.Source += " // and again" })
+		run = k.look("r")
+		Expect(run.Status.ExecutionGeneration).To(Equal(int64(3)))
+		Expect(run.Status.Previous.Calls).To(HaveLen(1))
+		Expect(k.events.Events).To(Receive(And(ContainSubstring("Normal Superseded"), Not(ContainSubstring("x:1:1")))))
+	})
+
+	It("is stopped when it is deleted, also where a finalizer keeps it", func(ctx SpecContext) {
+		k := newKit(ctx)
+		run := k.launched()
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Finalizers = []string{"codeact.test/kept"} })
+		k.bind(run)
+		k.report(run, nil)
+		Expect(admin.Delete(ctx, k.get("r"))).To(Succeed())
+		run = k.look("r")
+		expectEnd(run, metav1.ConditionUnknown, v1alpha1.ReasonStopping)
+		Expect(k.pod(run).DeletionTimestamp).NotTo(BeNil())
+		k.kill(run)
+		run = k.look("r")
+		expectEnd(run, metav1.ConditionFalse, contract.ReasonCancelled)
+		version := run.ResourceVersion
+		Expect(k.look("r").ResourceVersion).To(Equal(version))
+		k.edit("r", func(r *v1alpha1.AgentRun) { r.Finalizers = nil })
 	})
 
 	It("is deleted after its ttl", func(ctx SpecContext) {

@@ -58,6 +58,9 @@ func New(b contract.Bundle, t contract.PinnedTool, creds Credentials) (*Backend,
 	if u.User != nil {
 		return nil, fmt.Errorf("the URL of tool %s carries a user or password", t.Tool.Name)
 	}
+	if u.Scheme == "https" {
+		trustRoots()
+	}
 	u.Fragment = ""
 	h, err := projected(b, t)
 	if err != nil {
@@ -149,7 +152,13 @@ func answer(res *http.Response, most int64) (broker.Answer, error) {
 	case c == http.StatusNoContent:
 		return broker.Answer{Body: []byte("null"), Bytes: 4, Digest: contract.Digest([]byte("null"))}, nil
 	case c >= 300 && c < 400:
-		return broker.Answer{}, &broker.Failure{Proof: broker.Answered, Message: fmt.Sprintf("it answered with a redirect (%d), and redirects are not followed", c)}
+		// 307 and 308 ask for the same request elsewhere. The others are also what
+		// servers send after they did the work, to show where its result is.
+		f := &broker.Failure{Message: fmt.Sprintf("it answered with a redirect (%d), and redirects are not followed", c)}
+		if c == http.StatusTemporaryRedirect || c == http.StatusPermanentRedirect {
+			f.Proof = broker.Answered
+		}
+		return broker.Answer{}, f
 	case c >= 400 && c < 500:
 		return broker.Answer{}, &broker.Failure{Proof: broker.Answered, Message: fmt.Sprintf("it refused the call with status %d", c)}
 	case c < 200 || c > 299:

@@ -63,25 +63,28 @@ func TestAnswers(t *testing.T) {
 		wantReason contract.Reason
 		wantFails  bool
 	}{
-		"a result":            {answer: status(200, `{"b":2}`), want: `{"b":2}`},
-		"created":             {answer: status(201, `1`), want: `1`},
-		"no content is null":  {answer: status(204, ""), want: `null`},
-		"later":               {answer: status(202, secret), wantFails: true, wantReason: contract.ReasonCallDeferred},
-		"bad request":         {answer: status(400, secret), wantFails: true, wantProof: broker.Answered},
-		"not found":           {answer: status(404, secret), wantFails: true, wantProof: broker.Answered},
-		"too many":            {answer: status(429, secret), wantFails: true, wantProof: broker.Answered},
-		"server error":        {answer: status(500, secret), wantFails: true},
-		"bad gateway":         {answer: status(502, secret), wantFails: true},
-		"unknown status":      {answer: status(999, secret), wantFails: true},
-		"redirect":            {answer: location(302, elsewhere), wantFails: true, wantProof: broker.Answered},
-		"redirect with body":  {answer: location(307, elsewhere), wantFails: true, wantProof: broker.Answered},
-		"permanent redirect":  {answer: location(308, elsewhere), wantFails: true, wantProof: broker.Answered},
-		"dropped":             {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, wantFails: true},
-		"broken off":          {answer: brokenOff, wantFails: true},
-		"compressed":          {answer: compressed, wantFails: true},
-		"header without end":  {answer: wideHeader, wantFails: true},
-		"result is not JSON":  {answer: status(200, "<html>"), want: "<html>"}, // the broker's to judge
-		"result of no length": {answer: status(200, ""), want: ""},
+		"a result":             {answer: status(200, `{"b":2}`), want: `{"b":2}`},
+		"created":              {answer: status(201, `1`), want: `1`},
+		"no content is null":   {answer: status(204, ""), want: `null`},
+		"later":                {answer: status(202, secret), wantFails: true, wantReason: contract.ReasonCallDeferred},
+		"bad request":          {answer: status(400, secret), wantFails: true, wantProof: broker.Answered},
+		"not found":            {answer: status(404, secret), wantFails: true, wantProof: broker.Answered},
+		"too many":             {answer: status(429, secret), wantFails: true, wantProof: broker.Answered},
+		"server error":         {answer: status(500, secret), wantFails: true},
+		"bad gateway":          {answer: status(502, secret), wantFails: true},
+		"unknown status":       {answer: status(999, secret), wantFails: true},
+		"moved after the work": {answer: location(301, elsewhere), wantFails: true},
+		"redirect":             {answer: location(302, elsewhere), wantFails: true},
+		"see other":            {answer: location(303, elsewhere), wantFails: true},
+		"not modified":         {answer: status(304, ""), wantFails: true},
+		"redirect with body":   {answer: location(307, elsewhere), wantFails: true, wantProof: broker.Answered},
+		"permanent redirect":   {answer: location(308, elsewhere), wantFails: true, wantProof: broker.Answered},
+		"dropped":              {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, wantFails: true},
+		"broken off":           {answer: brokenOff, wantFails: true},
+		"compressed":           {answer: compressed, wantFails: true},
+		"header without end":   {answer: wideHeader, wantFails: true},
+		"result is not JSON":   {answer: status(200, "<html>"), want: "<html>"}, // the broker's to judge
+		"result of no length":  {answer: status(200, ""), want: ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# fuzz.sh: every fuzz target of the module, one after the other, for FUZZTIME each.
+# `make test` runs their seeds as ordinary tests.
+#
+#   FUZZTIME=5m    for each target; 3s tries a little beyond the seeds
+#   FUZZ=REGEXP    only targets that match
+#   PARALLEL=1     workers for each
+#
+# A case that fails is kept by Go under the package's testdata/fuzz. Put it into
+# the package's tables, mend the cause, and delete the file.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=() t0=$SECONDS
+for dir in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
+	for target in $(go test -list '^Fuzz' "./$dir" | grep "${FUZZ:-^Fuzz}" | grep '^Fuzz'); do
+		echo "== fuzz: $dir $target"
+		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5m}" -fuzzminimizetime 5s -parallel "${PARALLEL:-1}" ||
+			failed+=("$dir $target")
+	done
+done
+echo "== fuzz: $((SECONDS - t0)) s, ${#failed[@]} targets failed"
+[ ${#failed[@]} = 0 ] || { printf '%s\n' "${failed[@]}"; exit 1; }

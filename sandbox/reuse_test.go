@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+// TestReusedIsFresh: an instance that waits for its next execution has, byte for
+// byte, the memory and the variables that a new one has, whatever it ran before.
+func TestReusedIsFresh(t *testing.T) {
+	e, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close(t.Context()) }()
+	first, err := e.place(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.close()
+	if err := e.restore(first); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := first.mem.Read(0, first.mem.Size())
+
+	reused := 0
+	for _, v := range readVectors[vector](t, "sandbox.json") {
+		if slow(v) {
+			continue
+		}
+		limits := contract.DefaultLimits()
+		for name, n := range v.Limits {
+			if err := limits.Set(name, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limits.Fuel = tracedFuel
+		p := Program{Source: sourceOf(t, v.Source), Limits: limits}
+		if v.Input != nil {
+			p.Input = expand(v.Input)
+		}
+		_, _ = e.Execute(t.Context(), p, &stubs{tools: v.Tools, limits: limits}) // another test judges it
+		in := e.takeIdle()
+		if in == nil {
+			continue
+		}
+		reused++
+		got, ok := in.mem.Read(0, in.mem.Size())
+		if !ok || !bytes.Equal(got, want) {
+			t.Errorf("%s: the memory differs from a new one's", v.ID)
+		}
+		if in.overran() || in.fixed != e.fixed {
+			t.Errorf("%s: the variables differ from a new one's", v.ID)
+		}
+		e.idle = append(e.idle, in)
+	}
+	if reused < 50 {
+		t.Errorf("%d instances were kept, want most", reused)
+	}
+}

