@@ -138,8 +138,8 @@ func (s *start) compare(t *testing.T) {
 
 // FuzzCrosses holds crosses to encoding/json.
 func FuzzCrosses(f *testing.F) {
-	for _, s := range crossing() {
-		if len(s) < 200 {
+	for i, s := range crossing() {
+		if len(s) < 200 && i%31 == 0 { // TestCrosses has them all
 			f.Add([]byte(s))
 		}
 	}

@@ -62,7 +62,7 @@ func FuzzReport(f *testing.F) {
 	}
 	e.Calls = journalOf(3)
 	failed := claimedExecution()
-	failed.Calls = journalOf(60)
+	failed.Calls = journalOf(12)
 	failed.Fail(Faultf(ReasonEffectUncertain, "é\x00\u2028<&>"))
 	for _, e := range []Execution{e, failed, claimedExecution(), {}} {
 		raw, err := json.Marshal(e)
