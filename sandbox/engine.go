@@ -159,11 +159,7 @@ func (e *Engine) snapshot(ctx context.Context, data []extent) error {
 	if err := in.boot(ctx, e.heapBase(), uint32(e.stackCeiling)); err != nil {
 		return fmt.Errorf("%s", cleanly(err))
 	}
-	b, ok := in.mem.Read(0, in.mem.Size())
-	if !ok {
-		return errors.New("memory out of range")
-	}
-	e.image = newImage(append([]byte(nil), b...))
+	e.image = newImage(in.linear, int(in.mem.Size()))
 	e.fixed = in.fixed
 	return nil
 }

@@ -56,34 +56,73 @@ type image struct {
 	fd      int
 	size    int
 	view    []byte   // the file, read-only
-	pagemap *os.File // says which pages are a process's own (proc_pid_pagemap(5))
+	pagemap *os.File // says which pages have content of their own
 	sparse  []extent // used where the file could not be made
 }
 
-func newImage(b []byte) *image {
-	i := &image{fd: -1, size: len(b)}
-	if err := i.fill(b); err != nil {
+// newImage keeps the first size bytes of m.
+func newImage(m *linearMemory, size int) *image {
+	i := &image{fd: -1, size: size}
+	i.pagemap, _ = os.Open("/proc/self/pagemap") // without it some things are slower
+	if err := i.fill(m.b[:size]); err != nil {
 		i.close()
-		i.sparse = extents(b)
-		return i
+		i.sparse = extents(append([]byte(nil), m.b[:size]...))
 	}
-	i.pagemap, _ = os.Open("/proc/self/pagemap") // without it reset is slower
 	return i
 }
 
+// fill writes the pages that are not all zero; the file is as good as zero
+// elsewhere. A page that nobody has touched is not even looked at.
 func (i *image) fill(b []byte) (err error) {
 	if i.fd, err = unix.MemfdCreate("codeact-snapshot", unix.MFD_CLOEXEC); err != nil {
 		return err
 	}
-	for off := 0; off < len(b); {
-		n, err := unix.Pwrite(i.fd, b[off:], int64(off))
-		if err != nil {
+	if err := unix.Ftruncate(i.fd, int64(i.size)); err != nil {
+		return err
+	}
+	page, own := os.Getpagesize(), i.ownPages(b)
+	for off := 0; off < len(b); off += page {
+		if own != nil && !own[off/page] {
+			continue
+		}
+		if err := writeAt(i.fd, b[off:min(off+page, len(b))], int64(off)); err != nil {
 			return err
 		}
-		off += n
 	}
 	i.view, err = unix.Mmap(i.fd, 0, i.size, unix.PROT_READ, unix.MAP_SHARED)
 	return err
+}
+
+func writeAt(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwrite(fd, b, off)
+		if err != nil {
+			return err
+		}
+		b, off = b[n:], off+int64(n)
+	}
+	return nil
+}
+
+// ownPages says of each page of b, which begins one, whether it has content of
+// its own: in memory and not a file's, or swapped out (proc_pid_pagemap(5)). It is
+// nil if the kernel does not say.
+func (i *image) ownPages(b []byte) []bool {
+	const present, swapped, file, entry = 1 << 63, 1 << 62, 1 << 61, 8
+	page := os.Getpagesize()
+	if i.pagemap == nil || len(b)%page != 0 {
+		return nil
+	}
+	entries := make([]byte, len(b)/page*entry)
+	if _, err := i.pagemap.ReadAt(entries, int64(uintptr(unsafe.Pointer(&b[0]))/uintptr(page)*entry)); err != nil {
+		return nil
+	}
+	own := make([]bool, len(b)/page)
+	for n := range own {
+		e := binary.LittleEndian.Uint64(entries[n*entry:])
+		own[n] = e&swapped != 0 || e&present != 0 && e&file == 0
+	}
+	return own
 }
 
 // restore puts the image at the start of m, which is at least as large.
@@ -110,27 +149,17 @@ func (i *image) reset(m *linearMemory) error {
 		writeExtents(b, i.sparse)
 		return nil
 	}
+	own := i.ownPages(b)
+	if own == nil {
+		return unix.Madvise(b, unix.MADV_DONTNEED)
+	}
 	page := os.Getpagesize()
-	entries := make([]byte, i.size/page*8)
-	if i.pagemap == nil || i.size%page != 0 {
-		return unix.Madvise(b, unix.MADV_DONTNEED)
-	}
-	if _, err := i.pagemap.ReadAt(entries, int64(uintptr(unsafe.Pointer(&b[0]))/uintptr(page)*8)); err != nil {
-		return unix.Madvise(b, unix.MADV_DONTNEED)
-	}
-	for off := 0; off < i.size; off += page {
-		if ownPage(binary.LittleEndian.Uint64(entries[off/page*8:])) {
-			copy(b[off:off+page], i.view[off:])
+	for n := range own {
+		if own[n] {
+			copy(b[n*page:(n+1)*page], i.view[n*page:])
 		}
 	}
 	return nil
-}
-
-// ownPage reports whether an entry of the pagemap is that of a page with content
-// of its own: in memory and not the file's, or swapped out.
-func ownPage(entry uint64) bool {
-	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	return entry&swapped != 0 || entry&present != 0 && entry&file == 0
 }
 
 func (i *image) close() {

@@ -39,7 +39,10 @@ type image struct {
 	sparse []extent
 }
 
-func newImage(b []byte) *image { return &image{size: len(b), sparse: extents(b)} }
+// newImage keeps the first size bytes of m.
+func newImage(m *linearMemory, size int) *image {
+	return &image{size: size, sparse: extents(append([]byte(nil), m.b[:size]...))}
+}
 
 func (i *image) restore(m *linearMemory) error {
 	writeExtents(m.b, i.sparse)
