@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 failed=() t0=$SECONDS
 for dir in $(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
-	for target in $(go test -list '^Fuzz' "./$dir" | grep "${FUZZ:-^Fuzz}" | grep '^Fuzz'); do
+	for target in $(go test -list '^Fuzz' "./$dir" | grep -E '^Fuzz' | grep -E "${FUZZ:-.}"); do
 		echo "== fuzz: $dir $target"
 		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5m}" -fuzzminimizetime 5s -parallel "${PARALLEL:-1}" ||
 			failed+=("$dir $target")
