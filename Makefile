@@ -26,12 +26,14 @@ TESTFLAGS ?= $(if $(CI),-count=1)
 demo: ## Show a run from nothing: cluster, operator, samples, result
 	hack/demo.sh
 
-# With no PKG named, the sandbox is tried once more as on systems without mmap.
+# With no PKG named, the sandbox is tried once more as on systems without mmap; CI
+# fuzzes each target for two seconds beyond its seeds.
 .PHONY: test
 test: ## Unit, vector and envtest suites (PKG=./api/... TESTFLAGS='-run X')
 	assets=$(ASSETS) && KUBEBUILDER_ASSETS="$$assets" go test -p $(P) -timeout 20m $(TESTFLAGS) $(PKG)
 	for m in hack/image hack/cluster/node hack/tools; do go test -C $$m $(TESTFLAGS) ./... || exit 1; done
 	$(if $(filter command,$(firstword $(origin PKG))),@true,go test -short -timeout 20m -tags sandbox_gomem $(TESTFLAGS) ./sandbox)
+	$(if $(CI),FUZZTIME=2s hack/fuzz.sh)
 
 .PHONY: race
 race: ## Unit and vector suites under the race detector (PKG as for test)

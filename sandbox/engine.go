@@ -17,7 +17,7 @@ import (
 // Options configures the process-wide engine.
 type Options struct {
 	// CacheDir holds the compiled form of the module, so that a process starts
-	// in about 30 ms instead of 500. It may be read-only. Empty means that the
+	// in a quarter of the time. It may be read-only. Empty means that the
 	// compiled form lives in memory only. A directory that is missing, damaged
 	// or of another version makes the start slower, never wrong.
 	CacheDir string
