@@ -31,7 +31,7 @@ const (
 	defaultHeapCeiling  = 64 << 20
 	defaultStackCeiling = 1 << 20
 	maxHeapCeiling      = 1 << 30
-	// maxStackCeiling keeps the native stack of a runaway recursion, about 60
+	// maxStackCeiling keeps the native stack of a runaway recursion, about 42
 	// times as large, below what wazero grants.
 	maxStackCeiling = 8 << 20
 )

@@ -101,7 +101,7 @@ func (e *Engine) restore(in *instance) error {
 }
 
 // deep are the functions that can recurse: each keeps the native stack that it
-// once needed, up to 80 MB, so that none of them serves two executions.
+// once needed, up to 51 MB, so that none of them serves two executions.
 var deep = []string{"QJS_Call", "QJS_Eval", "QJS_ToCString", "JS_GetException"}
 
 // giveBack takes an instance whose execution has ended. If nothing ended it from

@@ -49,6 +49,21 @@ var repairs = []repair{
 		old:      []byte{opSelect, opCall, 0xff, 0x01, opLocalTee, 3, opI32Eqz},
 		new:      []byte{opSelect, opDrop, opLocalSet, 3, opDrop, opLocalGet, 3, opI32Eqz},
 	},
+	// JS_CallInternal, where it takes its part of the stack and where it gives it
+	// back: 384 bytes instead of 256. wazero's own stack has about 16 KB for each
+	// of these calls and grows by doubling; so that 1 MiB of stackBytes needs 42 MB
+	// of it and not 60, and the last growth, which nothing can interrupt, copies
+	// half as much.
+	{
+		function: 242,
+		old:      []byte{opGlobalGet, globalSP, opI32Const, 0x80, 0x02, opI32Sub, opLocalTee, 10, opLocalSet, 20},
+		new:      []byte{opGlobalGet, globalSP, opI32Const, 0x80, 0x03, opI32Sub, opLocalTee, 10, opLocalSet, 20},
+	},
+	{
+		function: 242,
+		old:      []byte{opLocalGet, 20, opI32Const, 0x80, 0x02, opI32Add, opGlobalSet, globalSP},
+		new:      []byte{opLocalGet, 20, opI32Const, 0x80, 0x03, opI32Add, opGlobalSet, globalSP},
+	},
 }
 
 // repairBody applies the repairs of one function. A body in which the place is

@@ -19,7 +19,7 @@ func TestMaxima(t *testing.T) {
 	want := map[string]float64{
 		"sourceBytes": float64(c.SourceBytes), "inputBytes": float64(c.InputBytes), "outputBytes": float64(c.OutputBytes),
 		"heapBytes": float64(c.HeapBytes), "stackBytes": float64(c.StackBytes), "wallClockMs": float64(c.WallClockMs),
-		"childCalls": float64(c.Calls()),
+		"childCalls": float64(c.Calls()), "fuel": float64(c.Fuel),
 	}
 	recipe, run, grant := spec(t, "recipes"), spec(t, "agentruns"), spec(t, "toolgrants")
 	for name, s := range map[string]apiextensionsv1.JSONSchemaProps{"Recipe": recipe, "AgentRun": run} {
