@@ -49,9 +49,6 @@ func (h *hostileTools) Call(ctx context.Context, name string, args json.RawMessa
 	return nil, contract.Faultf(contract.ReasonToolNotAllowed, "%s is not allowed", name)
 }
 
-// overshoot is how long after its deadline a hostile program may end.
-const overshoot = 250 * time.Millisecond
-
 // TestHostileVectors runs every hostile program. Its deadline assumes a
 // processor of its own: where others had it instead, as the process's own time
 // shows, the program is run again with more time. A late end or a wrong reason
