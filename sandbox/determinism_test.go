@@ -48,17 +48,8 @@ func traces(tb testing.TB, e *Engine) []string {
 		if slow(v) {
 			continue
 		}
-		limits := contract.DefaultLimits()
-		for name, n := range v.Limits {
-			if err := limits.Set(name, n); err != nil {
-				tb.Fatal(err)
-			}
-		}
-		p := Program{Source: sourceOf(tb, v.Source), Limits: limits}
-		if v.Input != nil {
-			p.Input = expand(v.Input)
-		}
-		trace(v.ID, p, &stubs{tools: v.Tools, limits: limits})
+		p := v.program(tb)
+		trace(v.ID, p, &stubs{tools: v.Tools, limits: p.Limits})
 	}
 	for _, v := range readVectors[hostileVector](tb, "hostile.json") {
 		if !strings.Contains(v.Source, `"slow"`) {

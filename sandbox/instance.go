@@ -106,8 +106,8 @@ var deep = []string{"QJS_Call", "QJS_Eval", "QJS_ToCString", "JS_GetException"}
 
 // giveBack takes an instance whose execution has ended. If nothing ended it from
 // outside and its memory has not grown, its state is the memory's content and
-// three variables: with these as they were it is as good as a new one, which is
-// several times as dear.
+// the four variables of the module: with these as they were it is as good as a new
+// one, which is several times as dear.
 func (e *Engine) giveBack(in *instance, sound bool) {
 	if !sound || in.mem.Size() != uint32(e.image.size) || in.overran() || e.image.reset(in.linear) != nil {
 		in.close()

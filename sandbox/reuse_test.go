@@ -3,8 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"testing"
-
-	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
 // TestReusedIsFresh: an instance that waits for its next execution has, byte for
@@ -30,18 +28,9 @@ func TestReusedIsFresh(t *testing.T) {
 		if slow(v) {
 			continue
 		}
-		limits := contract.DefaultLimits()
-		for name, n := range v.Limits {
-			if err := limits.Set(name, n); err != nil {
-				t.Fatal(err)
-			}
-		}
-		limits.Fuel = tracedFuel
-		p := Program{Source: sourceOf(t, v.Source), Limits: limits}
-		if v.Input != nil {
-			p.Input = expand(v.Input)
-		}
-		_, _ = e.Execute(t.Context(), p, &stubs{tools: v.Tools, limits: limits}) // another test judges it
+		p := v.program(t)
+		p.Limits.Fuel = tracedFuel
+		_, _ = e.Execute(t.Context(), p, &stubs{tools: v.Tools, limits: p.Limits}) // another test judges it
 		in := e.takeIdle()
 		if in == nil {
 			continue

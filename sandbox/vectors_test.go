@@ -64,17 +64,8 @@ func TestSandboxVectors(t *testing.T) {
 	e := testEngine(t)
 	for _, v := range readVectors[vector](t, "sandbox.json") {
 		t.Run(v.Group+"/"+v.ID, func(t *testing.T) {
-			limits := contract.DefaultLimits()
-			for name, n := range v.Limits {
-				if err := limits.Set(name, n); err != nil {
-					t.Fatal(err)
-				}
-			}
-			broker := &stubs{tools: v.Tools, limits: limits}
-			p := Program{Source: sourceOf(t, v.Source), Limits: limits}
-			if v.Input != nil {
-				p.Input = expand(v.Input)
-			}
+			p := v.program(t)
+			broker := &stubs{tools: v.Tools, limits: p.Limits}
 			res, err := e.Execute(t.Context(), p, broker)
 			checkOutcome(t, v, res, err)
 			if want := v.Expect.ChildCalls; want != nil && broker.entered != *want {
@@ -110,6 +101,21 @@ func checkOutcome(t *testing.T, v vector, res Result, err error) {
 			t.Errorf("message %q does not contain %q", f.Message, text)
 		}
 	}
+}
+
+// program is the case's program under its limits.
+func (v vector) program(tb testing.TB) Program {
+	tb.Helper()
+	p := Program{Source: sourceOf(tb, v.Source), Limits: contract.DefaultLimits()}
+	for name, n := range v.Limits {
+		if err := p.Limits.Set(name, n); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if v.Input != nil {
+		p.Input = expand(v.Input)
+	}
+	return p
 }
 
 // sourceOf reads a source, plain or padded with spaces.
