@@ -20,7 +20,8 @@ const BundleKey = "bundle.json"
 type Bundle struct {
 	Version string `json:"version"`
 	Run     RunRef `json:"run"`
-	// Labels are the run's, and only there when a tool is granted run.labels.
+	// Labels are the run's, and only there when a tool is granted run.labels or
+	// has constraints.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Recipe is set when the program comes from a Recipe.
 	Recipe *PinnedRecipe `json:"recipe,omitempty"`
@@ -36,6 +37,24 @@ type Bundle struct {
 	// TimeoutMs bounds the whole run, in milliseconds from the pod's claim.
 	TimeoutMs int64        `json:"timeoutMs"`
 	Tools     []PinnedTool `json:"tools"`
+	// Operator is what the operator's administrator decided for this run.
+	Operator OperatorPolicy `json:"operator"`
+}
+
+// OperatorPolicy is the operator's part in how a run reaches its tools. Its zero
+// value is the closed one.
+type OperatorPolicy struct {
+	// AllowLoopback and AllowLinkLocal let tools have such an address.
+	AllowLoopback  bool `json:"allowLoopback,omitempty"`
+	AllowLinkLocal bool `json:"allowLinkLocal,omitempty"`
+	// ProxyFromEnvironment lets calls go through the proxies that the pod's
+	// environment names.
+	ProxyFromEnvironment bool `json:"proxyFromEnvironment,omitempty"`
+	// WarnOnDrift calls an MCP tool whose declaration is no longer the pinned one,
+	// and says so, instead of refusing it.
+	WarnOnDrift bool `json:"warnOnDrift,omitempty"`
+	// TraceContent puts arguments and results into the spans of calls.
+	TraceContent bool `json:"traceContent,omitempty"`
 }
 
 // RunRef names one execution generation of one run.
@@ -70,8 +89,29 @@ type PinnedTool struct {
 	Auth    Auth     `json:"auth"`
 	// MaxCalls bounds the calls of this tool in the run; 0 means no bound of its own.
 	MaxCalls int64 `json:"maxCalls,omitempty"`
-	// TimeoutMs bounds one call, in milliseconds.
+	// TimeoutMs bounds one attempt of a call, in milliseconds.
 	TimeoutMs int64 `json:"timeoutMs"`
+	// Retry says how often a call is tried; nil is once.
+	Retry *Retry `json:"retry,omitempty"`
+	// Constraints must hold for every call, ResultConstraints for every result.
+	Constraints       []Constraint `json:"constraints,omitempty"`
+	ResultConstraints []Constraint `json:"resultConstraints,omitempty"`
+}
+
+// Retry says how often a call that is not Effectful is tried. Every attempt has
+// the same id.
+type Retry struct {
+	// Attempts counts the first one, too, from 2 to 5.
+	Attempts int64 `json:"attempts"`
+	// BackoffMs is the wait before the second attempt, in milliseconds; it doubles
+	// with each further one.
+	BackoffMs int64 `json:"backoffMs"`
+}
+
+// Constraint is one condition in CEL and what to say when it does not hold.
+type Constraint struct {
+	Expression string `json:"expression"`
+	Message    string `json:"message,omitempty"`
 }
 
 // Has reports whether the broker may project the capability into calls of t. A
@@ -82,6 +122,8 @@ func (t PinnedTool) Has(capability string) bool {
 
 // GrantRef names the ToolGrant that gave the authority.
 type GrantRef struct {
+	// Namespace is empty for a grant of the run's own namespace.
+	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
@@ -90,11 +132,59 @@ type GrantRef struct {
 // Backend says where a tool is. Exactly one field is set.
 type Backend struct {
 	HTTP *HTTPBackend `json:"http,omitempty"`
+	MCP  *MCPBackend  `json:"mcp,omitempty"`
+	// CA is the root certificates that the server must be known by; nil means the
+	// public ones.
+	CA *CABundle `json:"ca,omitempty"`
 }
 
-// HTTPBackend is a tool that answers a POST of its arguments with its result.
+// CABundle names the ConfigMap entry with the PEM certificates. It is a mounted
+// file that is read at call time.
+type CABundle struct {
+	ConfigMap string `json:"configMap"`
+	Key       string `json:"key"`
+}
+
+// HTTPBackend is a tool behind one HTTP request a call.
 type HTTPBackend struct {
+	// URL is the address: in its path and query, {name} stands for the argument of
+	// that name.
 	URL string `json:"url"`
+	// Method is POST when it is empty.
+	Method HTTPMethod `json:"method,omitempty"`
+	// Headers are sent with every call.
+	Headers []HTTPHeader `json:"headers,omitempty"`
+	// Response says how the body becomes the result; JSON when it is empty.
+	Response ResponseForm `json:"response,omitempty"`
+}
+
+// HTTPMethod is the method of an HTTP tool's requests.
+// +kubebuilder:validation:Enum=GET;POST;PUT;PATCH;DELETE
+type HTTPMethod string
+
+// HTTPHeader is one fixed header of an HTTP tool's requests.
+type HTTPHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// ResponseForm says how the body of an answer becomes the result.
+// +kubebuilder:validation:Enum=JSON;Text
+type ResponseForm string
+
+// The forms of a response.
+const (
+	// ResponseJSON takes the body as JSON text.
+	ResponseJSON ResponseForm = "JSON"
+	// ResponseText makes one JSON string of the body, which must be UTF-8.
+	ResponseText ResponseForm = "Text"
+)
+
+// MCPBackend is one tool of an MCP server that speaks streamable HTTP.
+type MCPBackend struct {
+	URL string `json:"url"`
+	// Tool is the tool's name on that server.
+	Tool string `json:"tool"`
 }
 
 // AuthType says what kind of credential a call carries.

@@ -25,6 +25,9 @@ const (
 // program may be refused without end, and only admitted calls have a budget.
 const MaxRefusedCalls = 64
 
+// MaxReceiptBytes bounds a receipt; a longer one is cut.
+const MaxReceiptBytes = 1024
+
 // Call is one child call in the journal. Times are RFC 3339 in UTC.
 // +kubebuilder:object:generate=true
 type Call struct {
@@ -43,6 +46,10 @@ type Call struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Grant string `json:"grant,omitempty"`
+	// grantNamespace is its namespace, where that is not the run's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	GrantNamespace string `json:"grantNamespace,omitempty"`
 	// grantUID is the UID of that ToolGrant.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -71,6 +78,17 @@ type Call struct {
 	// resultBytes is the size of the answer, in bytes.
 	// +optional
 	ResultBytes int64 `json:"resultBytes,omitempty"`
+	// receipt is what the tool gave as proof of its effect.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Receipt string `json:"receipt,omitempty"`
+	// attempts counts how often the request was tried; absent when it never was.
+	// +optional
+	Attempts int64 `json:"attempts,omitempty"`
+	// precisionLoss says that the result has a whole number that JavaScript cannot
+	// hold: the program saw another one.
+	// +optional
+	PrecisionLoss bool `json:"precisionLoss,omitempty"`
 	// startTime is when the call was admitted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40

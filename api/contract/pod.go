@@ -8,6 +8,10 @@ const (
 	BundleDir = "/var/run/codeact/bundle"
 	// AuthDir holds one folder for each tool that has a credential.
 	AuthDir = "/var/run/codeact/auth"
+	// CADir holds one folder for each tool that has root certificates of its own.
+	CADir = "/var/run/codeact/ca"
+	// CAFile is the name of the certificates in their tool's folder.
+	CAFile = "ca.pem"
 	// CredentialFile is the name of the credential in its tool's folder.
 	CredentialFile = "credential"
 	// CacheDir holds the compilation cache that is baked into the image.
@@ -47,3 +51,10 @@ func BundlePath() string { return path.Join(BundleDir, BundleKey) }
 // CredentialPath is the file of one tool's credential in the pod. A tool's name
 // is a safe path segment by ToolNamePattern.
 func CredentialPath(tool string) string { return path.Join(AuthDir, tool, CredentialFile) }
+
+// CAPath is the file of one tool's root certificates in the pod.
+func CAPath(tool string) string { return path.Join(CADir, tool, CAFile) }
+
+// MediaName is the name of the ConfigMap with the media of the execution whose
+// pin has the name pin.
+func MediaName(pin string) string { return pin + "-media" }

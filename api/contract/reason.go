@@ -38,6 +38,8 @@ const (
 	ReasonCallLimitExceeded      Reason = "CallLimitExceeded"
 	ReasonApprovalRequired       Reason = "ApprovalRequired"
 	ReasonCallDeferred           Reason = "CallDeferred"
+	ReasonConstraintViolated     Reason = "ConstraintViolated"
+	ReasonDeclarationDrift       Reason = "DeclarationDrift"
 	ReasonEffectUncertain        Reason = "EffectUncertain"
 	ReasonChildResultTooLarge    Reason = "ChildResultTooLarge"
 	ReasonChildResultInvalid     Reason = "ChildResultInvalid"
@@ -67,11 +69,13 @@ const (
 const (
 	ReasonDigestMismatch Reason = "DigestMismatch"
 	ReasonSchemaInvalid  Reason = "SchemaInvalid"
-	ReasonNameConflict   Reason = "NameConflict"
-	ReasonReservedName   Reason = "ReservedName"
-	ReasonRecursive      Reason = "Recursive"
-	ReasonLimitsTooHigh  Reason = "LimitsTooHigh"
-	ReasonExpired        Reason = "Expired"
+	// ReasonConstraintInvalid is an expression that does not compile or may cost too much.
+	ReasonConstraintInvalid Reason = "ConstraintInvalid"
+	ReasonNameConflict      Reason = "NameConflict"
+	ReasonReservedName      Reason = "ReservedName"
+	ReasonRecursive         Reason = "Recursive"
+	ReasonLimitsTooHigh     Reason = "LimitsTooHigh"
+	ReasonExpired           Reason = "Expired"
 )
 
 // Class says who can do something about a Reason, and whether a program may
@@ -101,6 +105,7 @@ var classes = map[Reason]Class{
 
 	ReasonToolNotAllowed: ClassTerminal, ReasonCallLimitExceeded: ClassTerminal, ReasonApprovalRequired: ClassTerminal,
 	ReasonCallDeferred: ClassTerminal, ReasonEffectUncertain: ClassTerminal, ReasonChildResultTooLarge: ClassTerminal,
+	ReasonConstraintViolated: ClassTerminal, ReasonDeclarationDrift: ClassTerminal,
 	ReasonChildResultInvalid: ClassTerminal, ReasonEvidenceBudgetTooSmall: ClassTerminal, ReasonBrokerUnavailable: ClassTerminal,
 
 	ReasonInvalidInput: ClassRun, ReasonInvalidOutput: ClassRun, ReasonRecipeNotFound: ClassRun, ReasonRecipeNotReady: ClassRun,
@@ -108,7 +113,7 @@ var classes = map[Reason]Class{
 	ReasonStartDeadlineExceeded: ClassRun, ReasonDeadlineExceeded: ClassRun, ReasonInterrupted: ClassRun,
 	ReasonEffectsAmbiguous: ClassRun, ReasonSuperseded: ClassRun,
 
-	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonNameConflict: ClassObject,
+	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonConstraintInvalid: ClassObject, ReasonNameConflict: ClassObject,
 	ReasonReservedName: ClassObject, ReasonRecursive: ClassObject, ReasonLimitsTooHigh: ClassObject, ReasonExpired: ClassObject,
 }
 

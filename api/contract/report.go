@@ -58,6 +58,9 @@ type Execution struct {
 	// refusedCalls counts all refused calls, listed or not.
 	// +optional
 	RefusedCalls int64 `json:"refusedCalls,omitempty"`
+	// media names the pictures that the tools left for the run's result.
+	// +optional
+	Media *MediaRef `json:"media,omitempty"`
 	// usage says what the execution used.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
@@ -108,6 +111,11 @@ type ExecutionError struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=128
 	Stack []string `json:"stack,omitempty"`
+	// evidence is what a terminal child call left behind, as JSON text: the
+	// answer and the receipt of the tool as far as they fit limits.outputBytes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	Evidence string `json:"evidence,omitempty"`
 }
 
 // Usage says what an execution used.
@@ -126,6 +134,33 @@ type Usage struct {
 	// childCalls counts the admitted calls.
 	// +optional
 	ChildCalls int64 `json:"childCalls"`
+	// tools says the same of each tool that was called.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Tools []ToolUsage `json:"tools,omitempty"`
+}
+
+// ToolUsage says what the calls of one tool used.
+// +kubebuilder:object:generate=true
+type ToolUsage struct {
+	// name is the tool's.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+	// calls counts the admitted calls.
+	// +optional
+	Calls int64 `json:"calls"`
+	// argumentBytes is the size of their arguments together, in bytes.
+	// +optional
+	ArgumentBytes int64 `json:"argumentBytes"`
+	// resultBytes is the size of their answers together, in bytes.
+	// +optional
+	ResultBytes int64 `json:"resultBytes"`
+	// wallMs is their time together, in milliseconds.
+	// +optional
+	WallMs int64 `json:"wallMs"`
 }
 
 // Fail records f as the end of e.

@@ -33,7 +33,7 @@ func ReservedName(name string) bool { return slices.Contains(reservedNames, name
 
 // ToolKind says what sort of thing a tool is. Only Function is ever callable
 // from code.
-// +kubebuilder:validation:Enum=Function;Interaction;Delegation;SessionControl;Proxy;Output;Orchestration
+// +kubebuilder:validation:Enum=Function;Interaction;Delegation;SessionControl;Proxy;Output;Orchestration;Model
 type ToolKind string
 
 // The kinds of tool.
@@ -45,6 +45,8 @@ const (
 	KindProxy          ToolKind = "Proxy"
 	KindOutput         ToolKind = "Output"
 	KindOrchestration  ToolKind = "Orchestration"
+	// KindModel is a model endpoint: an authority, but never a tool.
+	KindModel ToolKind = "Model"
 )
 
 // Effect says what a call may do to the world, and so what a lost answer means.
@@ -82,6 +84,16 @@ const (
 	ProfileLegacy   Profile = "Legacy"
 )
 
+// Approval says whether somebody must approve each call of a tool.
+// +kubebuilder:validation:Enum=Never;Required
+type Approval string
+
+// The approvals: a tool that requires one is never callable from code.
+const (
+	ApprovalNever    Approval = "Never"
+	ApprovalRequired Approval = "Required"
+)
+
 // The capabilities: each names one piece of host context that the broker
 // projects into a call when the tool asks for it and the grant gives it.
 const (
@@ -89,6 +101,8 @@ const (
 	CapabilityRunIdentity = "run.identity"
 	// CapabilityRunLabels sends the run's labels.
 	CapabilityRunLabels = "run.labels"
+	// CapabilityTraceContext sends the trace context of the call (W3C traceparent).
+	CapabilityTraceContext = "trace.context"
 	// CapabilityAuth sends the credential of the grant.
 	CapabilityAuth = "auth"
 )

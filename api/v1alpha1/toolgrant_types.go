@@ -10,6 +10,9 @@ import (
 // ToolGrantSpec declares one tool, says where it is, and who may call it.
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || (has(self.tool.dependencies) && has(self.tool.dependencies.capabilities) && 'auth' in self.tool.dependencies.capabilities)",message="a tool with spec.auth must ask for the credential: add 'auth' to spec.tool.dependencies.capabilities (and grant it in spec.grant.capabilities)"
 // +kubebuilder:validation:XValidation:rule="has(self.auth) || !has(self.tool.dependencies) || !has(self.tool.dependencies.capabilities) || !('auth' in self.tool.dependencies.capabilities)",message="the tool asks for the capability 'auth' but there is no spec.auth: add one or drop the capability"
+// +kubebuilder:validation:XValidation:rule="!has(self.grant) || !has(self.grant.retry) || self.tool.effect != 'Effectful'",message="an Effectful tool is never tried twice: drop spec.grant.retry, or declare spec.tool.effect as ReadOnly or Idempotent if that is what it is"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowedNamespaces) || self.allowedNamespaces.from == 'Same' || !has(self.auth) || !has(self.auth.secretRef)",message="a Secret stays in its namespace: a grant with spec.auth.secretRef must have spec.allowedNamespaces.from Same"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowedNamespaces) || self.allowedNamespaces.from == 'Same' || !(has(self.backend.http) && has(self.backend.http.caBundle) || has(self.backend.mcp) && has(self.backend.mcp.caBundle))",message="the ConfigMap of caBundle is mounted in the run's namespace: a grant with one must have spec.allowedNamespaces.from Same"
 type ToolGrantSpec struct {
 	// tool is the declaration of the tool.
 	// +required
@@ -23,6 +26,36 @@ type ToolGrantSpec struct {
 	// grant is the authority that this object gives.
 	// +optional
 	Grant ToolAuthority `json:"grant,omitempty"`
+	// allowedNamespaces says whose runs may use the grant beside those of its own
+	// namespace; none without it.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// NamespacesFrom says how the namespaces of runs are chosen.
+// +kubebuilder:validation:Enum=Same;All;Selector
+type NamespacesFrom string
+
+// The ways to choose namespaces.
+const (
+	// NamespacesSame is the grant's own namespace only.
+	NamespacesSame NamespacesFrom = "Same"
+	// NamespacesAll is every namespace.
+	NamespacesAll NamespacesFrom = "All"
+	// NamespacesSelector is every namespace with the right labels, and the grant's own.
+	NamespacesSelector NamespacesFrom = "Selector"
+)
+
+// AllowedNamespaces chooses the namespaces whose runs may use a grant.
+// +kubebuilder:validation:XValidation:rule="(self.from == 'Selector') == has(self.selector)",message="set selector exactly when from is Selector"
+type AllowedNamespaces struct {
+	// from is Same, All or Selector.
+	// +optional
+	// +kubebuilder:default=Same
+	From NamespacesFrom `json:"from,omitempty"`
+	// selector is asked of the labels of the run's namespace.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // ToolDeclaration is the tool as programs see it.
@@ -71,27 +104,104 @@ type ToolDependencies struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:items:Enum=run.identity;run.labels;auth
+	// +kubebuilder:validation:items:Enum=run.identity;run.labels;trace.context;auth
 	Capabilities []string `json:"capabilities,omitempty"`
 }
 
 // ToolBackend says where a tool is.
+// +kubebuilder:validation:XValidation:rule="has(self.http) != has(self.mcp)",message="set exactly one of http and mcp"
 type ToolBackend struct {
-	// http is a tool that answers a POST of its arguments with its result.
-	// +required
-	HTTP *HTTPBackend `json:"http"`
+	// http is a tool behind one HTTP request a call.
+	// +optional
+	HTTP *HTTPBackend `json:"http,omitempty"`
+	// mcp is one tool of an MCP server.
+	// +optional
+	MCP *MCPBackend `json:"mcp,omitempty"`
 }
 
-// HTTPBackend is a fixed URL. A call POSTs the arguments as JSON and reads the
-// result as JSON; redirects are not followed.
+// HTTPBackend says how a call becomes a request, and its response a result. The
+// arguments that url does not name are the JSON body. Redirects are not followed.
 type HTTPBackend struct {
-	// url is the whole address; it takes nothing from the arguments.
+	// url is the address. In its path and query, {name} stands for the argument of
+	// that name, escaped; a query parameter whose argument is absent is left out.
 	// +required
 	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'http' || url(self).getScheme() == 'https') && url(self).getHostname() != ''",message="url must be an absolute http or https URL"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('@') && !self.contains('#')",message="url must not hold credentials or a fragment: use spec.auth"
 	URL string `json:"url"`
+	// method of the request. GET and DELETE have no body: url must name every
+	// argument then.
+	// +optional
+	// +kubebuilder:default=POST
+	Method contract.HTTPMethod `json:"method,omitempty"`
+	// headers are sent with every call. They are no place for credentials.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Headers []HTTPHeader `json:"headers,omitempty"`
+	// response says how the body becomes the result: as JSON, or as text that
+	// becomes one JSON string.
+	// +optional
+	// +kubebuilder:default=JSON
+	Response contract.ResponseForm `json:"response,omitempty"`
+	// caBundle holds the root certificates that the server must be known by, as
+	// PEM; the public ones without it.
+	// +optional
+	CABundle *ConfigMapKeyReference `json:"caBundle,omitempty"`
+}
+
+// HTTPHeader is one fixed header.
+type HTTPHeader struct {
+	// name of the header.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['accept-encoding', 'authorization', 'connection', 'content-encoding', 'content-length', 'content-type', 'cookie', 'expect', 'forwarded', 'host', 'idempotency-key', 'keep-alive', 'te', 'traceparent', 'tracestate', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via']) && !self.lowerAscii().startsWith('codeact-') && !self.lowerAscii().startsWith('proxy-')",message="this header belongs to the runtime: use spec.auth for credentials"
+	Name string `json:"name"`
+	// value of the header: printable ASCII.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[ -~]*$`
+	Value string `json:"value"`
+}
+
+// ConfigMapKeyReference names one entry of a ConfigMap in the same namespace.
+type ConfigMapKeyReference struct {
+	// name is the ConfigMap's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// key is the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key"`
+}
+
+// MCPBackend is one tool of an MCP server that speaks streamable HTTP. A run has
+// one session with it.
+type MCPBackend struct {
+	// url is the server's endpoint.
+	// +required
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'http' || url(self).getScheme() == 'https') && url(self).getHostname() != ''",message="url must be an absolute http or https URL"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('@') && !self.contains('#')",message="url must not hold credentials or a fragment: use spec.auth"
+	URL string `json:"url"`
+	// tool is the tool's name on that server; it defaults to spec.tool.name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Tool string `json:"tool,omitempty"`
+	// caBundle holds the root certificates that the server must be known by, as
+	// PEM; the public ones without it.
+	// +optional
+	CABundle *ConfigMapKeyReference `json:"caBundle,omitempty"`
 }
 
 // ToolAuth is exactly one kind of credential. It is read at call time from a
@@ -138,7 +248,7 @@ type ToolAuthority struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:items:Enum=run.identity;run.labels;auth
+	// +kubebuilder:validation:items:Enum=run.identity;run.labels;trace.context;auth
 	Capabilities []string `json:"capabilities,omitempty"`
 	// recipes limits the grant to runs of these Recipes; empty means every run of
 	// the namespace.
@@ -151,6 +261,27 @@ type ToolAuthority struct {
 	// runSelector limits the grant to runs with these labels; empty means every run.
 	// +optional
 	RunSelector *metav1.LabelSelector `json:"runSelector,omitempty"`
+	// approval says whether somebody must approve each call. A call that needs it
+	// is never made from code.
+	// +optional
+	// +kubebuilder:default=Never
+	Approval contract.Approval `json:"approval,omitempty"`
+	// constraints must hold for every call: CEL over args, run and call. A false
+	// one, or one that fails, refuses the call.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Constraints []Constraint `json:"constraints,omitempty"`
+	// resultConstraints must hold for every result: CEL over result, args, run and
+	// call. A false one, or one that fails, ends the run.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ResultConstraints []Constraint `json:"resultConstraints,omitempty"`
+	// retry says how often a call is tried that failed without a proven outcome;
+	// once without it. Every attempt carries the same idempotency key.
+	// +optional
+	Retry *Retry `json:"retry,omitempty"`
 	// maxCallsPerRun bounds the calls of this tool in one run.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -165,12 +296,43 @@ type ToolAuthority struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
-	// timeout bounds one call; it defaults to 10s.
+	// timeout bounds one attempt of a call; it defaults to 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1h')",message="timeout must lie between 1ms and 1h"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// Constraint is one condition in CEL.
+type Constraint struct {
+	// expression is CEL whose value is a bool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Expression string `json:"expression"`
+	// message says what is wrong when the expression is false; the expression
+	// itself without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// Retry says how often a call is tried.
+type Retry struct {
+	// attempts counts the first one, too.
+	// +required
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=5
+	Attempts int64 `json:"attempts"`
+	// backoff is the wait before the second attempt; it doubles with each further
+	// one, and a longer Retry-After of the tool takes its place, up to 30s.
+	// +optional
+	// +kubebuilder:default="200ms"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('30s')",message="backoff must lie between 0s and 30s"
+	Backoff *metav1.Duration `json:"backoff,omitempty"`
 }
 
 // ToolGrantStatus is what the controller found.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
-	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/runtime/run"
 	"github.com/codeact-dev/codeact-operator/sandbox"
@@ -55,7 +55,7 @@ func pod(ctx context.Context, out, errs io.Writer) int {
 		TerminationPath: contract.TerminationPath,
 		CacheDir:        contract.CacheDir,
 		API:             report.InCluster,
-		Credentials:     toolhttp.Files{Path: contract.CredentialPath},
+		Credentials:     egress.Files{Path: contract.CredentialPath},
 		Events:          out, Log: errs,
 		Now:  time.Now,
 		Stop: stopped(),

@@ -22,6 +22,8 @@ type Operator struct {
 	CodeActDefault contract.CodeActPolicy
 	// HardDeny names tools that code may never call.
 	HardDeny []string
+	// Egress is how runs may reach their tools; it is pinned with each run.
+	Egress contract.OperatorPolicy
 	// Runtime says what runs in the pods.
 	Runtime Runtime
 }

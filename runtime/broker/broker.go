@@ -24,6 +24,8 @@ type Request struct {
 	Arguments json.RawMessage
 	// MaxBytes bounds the answer: a backend keeps at most one byte more.
 	MaxBytes int64
+	// Progress, when set, is told how far the tool is. Neither number is checked.
+	Progress func(done, total float64)
 }
 
 // Answer is what a tool answered.
@@ -35,6 +37,14 @@ type Answer struct {
 	// A backend that gave up reading leaves Digest empty.
 	Bytes  int64
 	Digest string
+	// Receipt is what the tool gave as proof of its effect, or "".
+	Receipt string
+	// Media is what the tool showed beside its result, complete or not; nil when
+	// there was none with the marker.
+	Media *contract.Media
+	// Drifted says that the tool's server no longer declares what was pinned, and
+	// that the operator lets such calls pass.
+	Drifted bool
 }
 
 // Backend reaches one tool. Call sends the request at most once, heeds ctx, and

@@ -1,6 +1,11 @@
 package broker
 
-import "github.com/codeact-dev/codeact-operator/api/contract"
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
 
 // Proof says what is proven about a call that failed.
 type Proof int
@@ -23,6 +28,15 @@ type Failure struct {
 	// Message is one sentence that may be shown to the program: it never holds a
 	// credential, and nothing of an answer but what the tool declared safe.
 	Message string
+	// Result is what the tool answered, when that is JSON: evidence for the run's
+	// report, never for the program.
+	Result json.RawMessage
+	// Receipt is what the tool gave as proof of its effect, or "".
+	Receipt string
+	// Final says that another attempt would fail the same way.
+	Final bool
+	// RetryAfter is the wait that the tool asked for before another attempt.
+	RetryAfter time.Duration
 }
 
 // Error implements error.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
@@ -78,7 +79,7 @@ func after(ctx context.Context, stop <-chan struct{}, f func(context.Context)) (
 
 // Tools gives every tool of the bundle its backend. The fault is
 // BrokerUnavailable.
-func Tools(b contract.Bundle, creds toolhttp.Credentials) ([]broker.Tool, *contract.Fault) {
+func Tools(b contract.Bundle, creds egress.Credentials) ([]broker.Tool, *contract.Fault) {
 	var out []broker.Tool
 	for _, t := range b.Tools {
 		backend, err := toolhttp.New(b, t, creds)

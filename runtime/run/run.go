@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
-	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/sandbox"
@@ -46,7 +46,7 @@ type Config struct {
 	// API says how the API server is reached.
 	API func() (report.API, error)
 	// Credentials gives the tools' credentials at call time.
-	Credentials toolhttp.Credentials
+	Credentials egress.Credentials
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer

@@ -12,28 +12,20 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 )
 
-// UserAgent is what tools see as the client.
-const UserAgent = "codeact-runtime"
-
-const (
-	maxHeaderBytes = 64 << 10
-	// maxHashedBytes bounds how much of an answer that is too large is read for
-	// its digest.
-	maxHashedBytes = 16 << 20
-	dialTimeout    = 10 * time.Second
-)
+// maxHashedBytes bounds how much of an answer that is too large is read for its
+// digest.
+const maxHashedBytes = 16 << 20
 
 // Backend reaches one tool at one URL.
 type Backend struct {
@@ -41,13 +33,13 @@ type Backend struct {
 	url     string
 	tool    contract.PinnedTool
 	headers http.Header // of projected capabilities
-	creds   Credentials
+	creds   egress.Credentials
 }
 
 // New returns the backend of a pinned tool with an HTTP backend. The bundle
 // gives what its capabilities project into the calls. A URL that is not plain
 // http or https, or that carries a credential, is an error.
-func New(b contract.Bundle, t contract.PinnedTool, creds Credentials) (*Backend, error) {
+func New(b contract.Bundle, t contract.PinnedTool, creds egress.Credentials) (*Backend, error) {
 	if t.Backend.HTTP == nil {
 		return nil, fmt.Errorf("tool %s has no HTTP backend", t.Tool.Name)
 	}
@@ -58,37 +50,20 @@ func New(b contract.Bundle, t contract.PinnedTool, creds Credentials) (*Backend,
 	if u.User != nil {
 		return nil, fmt.Errorf("the URL of tool %s carries a user or password", t.Tool.Name)
 	}
-	if u.Scheme == "https" {
-		trustRoots()
-	}
 	u.Fragment = ""
-	h, err := projected(b, t)
+	h, err := egress.Headers(b, t)
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{client: newClient(), url: u.String(), tool: t, headers: h, creds: creds}, nil
+	return &Backend{client: egress.Client(target(b, t, u.Scheme)), url: u.String(), tool: t, headers: h, creds: creds}, nil
 }
 
-// newClient returns a client that sends what it is told and nothing else: no
-// proxy from the environment, no cookies, no redirects, no decompression.
-//
-// Every call gets a connection of its own. On a kept connection that the server
-// closes in the same moment, a request is either lost without proof, or sent
-// again by net/http, which takes an Idempotency-Key for permission to do so.
-func newClient() *http.Client {
-	var only http.Protocols
-	only.SetHTTP1(true)
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			DisableKeepAlives:      true,
-			DisableCompression:     true,
-			Protocols:              &only,
-			TLSHandshakeTimeout:    dialTimeout,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func target(b contract.Bundle, t contract.PinnedTool, scheme string) egress.Target {
+	out := egress.Target{Policy: b.Operator, HTTPS: scheme == "https"}
+	if t.Backend.CA != nil {
+		out.CAFile = contract.CAPath(t.Tool.Name)
 	}
+	return out
 }
 
 // Call implements broker.Backend.
@@ -131,12 +106,12 @@ func (b *Backend) request(ctx context.Context, r broker.Request) (*http.Request,
 	maps.Copy(req.Header, b.headers)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", UserAgent)
+	req.Header.Set("User-Agent", egress.UserAgent)
 	req.Header.Set("Idempotency-Key", r.ID)
 	if !b.tool.Has(contract.CapabilityAuth) {
 		return req, nil
 	}
-	token, err := credential(b.creds, b.tool.Tool.Name)
+	token, err := egress.Bearer(b.creds, b.tool.Tool.Name)
 	if err != nil {
 		return nil, &broker.Failure{Proof: broker.NeverSent, Reason: contract.ReasonBrokerUnavailable, Message: err.Error()}
 	}

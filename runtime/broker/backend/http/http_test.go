@@ -18,6 +18,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 )
 
 func tool(url string, capabilities ...string) contract.PinnedTool {
@@ -27,7 +28,7 @@ func tool(url string, capabilities ...string) contract.PinnedTool {
 	}
 }
 
-func newBackend(t *testing.T, b contract.Bundle, p contract.PinnedTool, c Credentials) *Backend {
+func newBackend(t *testing.T, b contract.Bundle, p contract.PinnedTool, c egress.Credentials) *Backend {
 	t.Helper()
 	x, err := New(b, p, c)
 	if err != nil {
@@ -140,7 +141,7 @@ func compressed(w http.ResponseWriter, r *http.Request) {
 }
 
 func wideHeader(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("X-Wide", strings.Repeat("x", 2*maxHeaderBytes))
+	w.Header().Set("X-Wide", strings.Repeat("x", 2*64<<10))
 	_, _ = io.WriteString(w, "1")
 }
 
@@ -328,7 +329,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestClientIsClosed(t *testing.T) {
-	c := newClient()
+	c := egress.Client(egress.Target{})
 	tr := c.Transport.(*http.Transport)
 	if tr.Proxy != nil || c.Jar != nil || !tr.DisableKeepAlives || !tr.DisableCompression {
 		t.Error("the client takes a proxy, keeps cookies or connections, or decompresses")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 )
 
 type fixed string
@@ -31,9 +32,9 @@ func TestProjection(t *testing.T) {
 	}{
 		"nothing asked": {nil, map[string]string{}},
 		"identity": {[]string{contract.CapabilityRunIdentity}, map[string]string{
-			HeaderRunNamespace: "team-a", HeaderRunName: "r", HeaderRunUID: "u",
+			egress.HeaderRunNamespace: "team-a", egress.HeaderRunName: "r", egress.HeaderRunUID: "u",
 		}},
-		"labels": {[]string{contract.CapabilityRunLabels}, map[string]string{HeaderRunLabels: `{"app":"b","tier":"a"}`}},
+		"labels": {[]string{contract.CapabilityRunLabels}, map[string]string{egress.HeaderRunLabels: `{"app":"b","tier":"a"}`}},
 		"auth":   {[]string{contract.CapabilityAuth}, map[string]string{"Authorization": "Bearer s3cret"}},
 	}
 	for name, tc := range tests {
@@ -44,7 +45,7 @@ func TestProjection(t *testing.T) {
 				base["Body"], base["Method"] = string(body), r.Method
 				for k := range r.Header {
 					switch k {
-					case "Authorization", HeaderRunNamespace, HeaderRunName, HeaderRunUID, HeaderRunLabels:
+					case "Authorization", egress.HeaderRunNamespace, egress.HeaderRunName, egress.HeaderRunUID, egress.HeaderRunLabels:
 						got[k] = r.Header.Get(k)
 					default:
 						base[k] = r.Header.Get(k)
@@ -61,7 +62,7 @@ func TestProjection(t *testing.T) {
 			}
 			wantBase := map[string]string{
 				"Body": `{"a":1}`, "Method": "POST", "Content-Type": "application/json", "Accept": "application/json",
-				"User-Agent": UserAgent, "Idempotency-Key": "u:1:1", "Content-Length": "7", "Connection": "close",
+				"User-Agent": egress.UserAgent, "Idempotency-Key": "u:1:1", "Content-Length": "7", "Connection": "close",
 			}
 			if diff := cmp.Diff(wantBase, base); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
@@ -76,18 +77,18 @@ func TestUnusableCredentialSendsNothing(t *testing.T) {
 	defer s.Close()
 	dir := t.TempDir()
 	tests := map[string]struct {
-		creds Credentials
+		creds egress.Credentials
 	}{
 		"none at hand":      {nil},
-		"no file":           {Files{func(string) string { return filepath.Join(dir, "absent") }}},
+		"no file":           {egress.Files{func(string) string { return filepath.Join(dir, "absent") }}},
 		"empty":             {fixed("")},
 		"only a newline":    {fixed("\n")},
 		"two lines":         {fixed("hunter2\nX-Evil: 1")},
 		"carriage return":   {fixed("hunter2\rX-Evil: 1")},
 		"NUL":               {fixed("hunter2\x00")},
 		"not ASCII":         {fixed("hunter2é")},
-		"too long":          {fixed(strings.Repeat("hunter2", maxCredentialBytes))},
-		"a folder, no file": {Files{func(string) string { return dir }}},
+		"too long":          {fixed(strings.Repeat("hunter2", 32<<10))},
+		"a folder, no file": {egress.Files{func(string) string { return dir }}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestRotatedCredentialCounts(t *testing.T) {
 	}))
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "credential")
-	b := newBackend(t, contract.Bundle{}, tool(s.URL, contract.CapabilityAuth), Files{func(string) string { return file }})
+	b := newBackend(t, contract.Bundle{}, tool(s.URL, contract.CapabilityAuth), egress.Files{func(string) string { return file }})
 	for _, c := range []string{"one", "two\n"} {
 		if err := os.WriteFile(file, []byte(c), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package http
+package egress
 
 import (
 	"crypto/x509"

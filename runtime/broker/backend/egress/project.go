@@ -1,4 +1,4 @@
-package http
+package egress
 
 import (
 	"encoding/json"
@@ -21,8 +21,9 @@ const (
 	HeaderRunLabels = "Codeact-Run-Labels"
 )
 
-// projected returns the headers of the capabilities that the tool has.
-func projected(b contract.Bundle, t contract.PinnedTool) (http.Header, error) {
+// Headers returns the headers of the capabilities that the tool has, but for its
+// credential.
+func Headers(b contract.Bundle, t contract.PinnedTool) (http.Header, error) {
 	h := http.Header{}
 	if t.Has(contract.CapabilityRunIdentity) {
 		h.Set(HeaderRunNamespace, b.Run.Namespace)
@@ -68,9 +69,9 @@ func (f Files) Credential(tool string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxCredentialBytes+1))
 }
 
-// credential reads a credential and checks that a header can carry it. The
-// error never holds a part of it.
-func credential(c Credentials, tool string) (string, error) {
+// Bearer reads a credential and checks that a header can carry it. The error
+// never holds a part of it.
+func Bearer(c Credentials, tool string) (string, error) {
 	if c == nil {
 		return "", errors.New("there is no credential at hand, so nothing was sent")
 	}
