@@ -41,6 +41,10 @@ type Outcome struct {
 	Calls   []contract.Call
 	Refused int64
 	Usage   contract.Usage
+	// Media is what the tools showed of the state that the run left behind, and
+	// MediaSeq the call that it came from; nil is nothing.
+	Media    *contract.Media
+	MediaSeq int64
 }
 
 // Run executes the bundle's program until it ends or ctx does. A cause of ctx
