@@ -68,7 +68,7 @@ func (b *Broker) budget(t *tool) *contract.Fault {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d tool calls (limits.childCalls)", most)
 	}
 	name := t.Tool.Tool.Name
-	if most := t.MaxCalls; most > 0 && b.book.perTool[name] >= most {
+	if most := t.MaxCalls; most > 0 && b.book.used[name] != nil && b.book.used[name].Calls >= most {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d calls of tool %s (grant.maxCallsPerRun)", most, name)
 	}
 	return nil

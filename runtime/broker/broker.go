@@ -81,7 +81,7 @@ type Config struct {
 	// Journal is written to before and after every call that may change
 	// something; nil keeps the journal in this process only.
 	Journal Journal
-	// Now tells the time.
+	// Now tells the time. It is safe for concurrent use.
 	Now func() time.Time
 	// Hooks hang on every call, in this order.
 	Hooks []Hook
@@ -97,6 +97,8 @@ type Event struct {
 	Duration time.Duration
 	// Latched says that the call has just ended the run.
 	Latched bool
+	// Drifted says that the tool's server no longer declares what was pinned.
+	Drifted bool
 	// Progress is how far the tool says it is; nil when the event is not about that.
 	Progress *Progress
 }
@@ -111,6 +113,9 @@ type Broker struct {
 	mu    sync.Mutex // guards journal and latch
 	book  journal
 	latch *contract.Fault
+	shown shown
+	// evidence is what the call that ended the run left behind.
+	evidence string
 }
 
 type tool struct {
@@ -121,7 +126,7 @@ type tool struct {
 // New returns a broker. It fails with a SchemaInvalid or NameConflict fault
 // when the projection is not whole.
 func New(cfg Config) (*Broker, error) {
-	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, perTool: map[string]int64{}}}
+	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, used: map[string]*used{}}}
 	for _, t := range cfg.Tools {
 		name := t.Tool.Name
 		if _, twice := b.tools[name]; twice {
@@ -165,7 +170,10 @@ func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (j
 func (b *Broker) End() Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := Record{Calls: b.book.snapshot(), Refused: b.book.refused, Admitted: b.book.admitted, Fault: b.latch}
+	r := Record{
+		Calls: b.book.snapshot(), Refused: b.book.refused, Admitted: b.book.admitted, Tools: b.book.tools(),
+		Fault: b.latch, Evidence: b.evidence, Media: b.shown.media, MediaSeq: b.shown.seq,
+	}
 	b.book.closed = true
 	if b.latch == nil {
 		b.latch = contract.Faultf(contract.ReasonBrokerUnavailable, "the run is over")
@@ -179,9 +187,18 @@ type Record struct {
 	// Admitted those that were charged.
 	Calls             []contract.Call
 	Refused, Admitted int64
+	// Tools says what the calls of each tool used, sorted by name.
+	Tools []contract.ToolUsage
 	// Fault is the terminal fault of the run, or nil. It holds whatever the
 	// executor says.
 	Fault *contract.Fault
+	// Evidence is what the call behind Fault left, as contract.Left spells it; ""
+	// when Fault is not a call's.
+	Evidence string
+	// Media is the newest complete media, with the call that it came from; nil
+	// when there is none.
+	Media    *contract.Media
+	MediaSeq int64
 }
 
 // hold latches a terminal fault; the first one of the highest precedence stays.

@@ -176,4 +176,3 @@ type derived struct {
 
 // Value implements context.Context.
 func (d derived) Value(key any) any { return d.values.Value(key) }
-

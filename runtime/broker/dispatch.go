@@ -18,6 +18,10 @@ type flight struct {
 	start time.Time
 	took  time.Duration // until the outcome was known
 	args  json.RawMessage
+	// result is the tool's answer, or that of its failure, as evidence.
+	result  json.RawMessage
+	drifted bool
+	meter   meter
 }
 
 // dispatch gives an admitted call its id and brings it to the tool: intent,
@@ -25,21 +29,36 @@ type flight struct {
 func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage, canonical []byte) (json.RawMessage, *contract.Fault) {
 	fl := &flight{b: b, t: t, ctx: ctx, inner: ctx, start: b.cfg.Now(), args: args}
 	b.mu.Lock()
-	fl.place = b.book.admit(t, contract.Digest(canonical), stamp(fl.start))
+	fl.place = b.book.admit(t, contract.Digest(canonical), stamp(fl.start), len(args))
 	c := b.book.calls[fl.place]
 	b.mu.Unlock()
 
-	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes})
+	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes, Progress: fl.report})
+	fl.meter.end()
 	latched := b.hold(f)
+	if latched {
+		fl.leave(f)
+	}
+	fl.count()
 	m := fl.moment()
 	m.Result, m.Fault, m.Latched = body, f, latched
 	b.hooks.observe(fl.inner, m)
 	return body, f
 }
 
+// count adds what the call used to its tool's.
+func (fl *flight) count() {
+	b := fl.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u := b.book.of(fl.t.Tool.Tool.Name)
+	u.ResultBytes += b.book.calls[fl.place].ResultBytes
+	u.took += fl.took
+}
+
 // moment is what the hooks see of the call as it is now.
 func (fl *flight) moment() Moment {
-	return Moment{Call: fl.change(func(*contract.Call) {}), Arguments: fl.args, Duration: fl.took}
+	return Moment{Call: fl.change(func(*contract.Call) {}), Arguments: fl.args, Duration: fl.took, Drifted: fl.drifted}
 }
 
 func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
@@ -64,6 +83,16 @@ func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
 // program or for the run. That the run was stopped comes before everything.
 func (fl *flight) failed(f *Failure) *contract.Fault {
 	v := judge(f, fl.t.effect())
+	fl.unshow(f.Media, f.Proof)
+	fl.change(func(c *contract.Call) {
+		c.Receipt = contract.CutReceipt(f.Receipt)
+		if f.Result != nil {
+			c.ResultBytes, c.ResultDigest = int64(len(f.Result)), contract.Digest(f.Result)
+		}
+	})
+	if json.Valid(f.Result) {
+		fl.result = f.Result
+	}
 	if stop := stopped(fl.ctx); stop != nil {
 		if v.state == contract.CallUncertain || f.Proof == Unproven {
 			v.reason = stop.Reason
@@ -72,10 +101,14 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 		return stop
 	}
 	c := fl.close(v.state, v.reason)
-	fault := contract.Faultf(v.reason, "%s", f.Message)
+	message := f.Message
+	if v.reason.Class() != contract.ClassCatchable {
+		message = withoutPayload(message, fl.result)
+	}
+	fault := contract.Faultf(v.reason, "%s", message)
 	switch {
 	case v.reason == contract.ReasonEffectUncertain:
-		fault = contract.Faultf(v.reason, "call %d of tool %s may have had its effect: %s", c.Seq, c.Tool, f.Message)
+		fault = contract.Faultf(v.reason, "call %d of tool %s may have had its effect: %s", c.Seq, c.Tool, message)
 	case v.reason.Class() == contract.ClassCatchable:
 		// The program goes on, so the outcome must be known before it does.
 		m := fl.moment()
@@ -91,11 +124,14 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 // did its work, so a result that is not accepted still is an outcome.
 func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 	name, most := fl.t.Tool.Tool.Name, fl.b.cfg.Limits.OutputBytes
+	fl.drifted = ans.Drifted
+	fl.change(func(c *contract.Call) { c.Receipt = contract.CutReceipt(ans.Receipt) })
 	if ans.Bytes > most {
-		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultTooLarge, "the result of tool %s has %d bytes or more, limits.outputBytes is %d", name, ans.Bytes, most))
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultTooLarge, "the result of tool %s has %d bytes or more, limits.outputBytes is %d", name, ans.Bytes, most))
 	}
+	fl.result = ans.Body
 	if err := fl.t.output.Validate(ans.Body); err != nil {
-		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))
 	}
 	fl.close(contract.CallCompleted, "")
 	m := fl.moment()
@@ -103,9 +139,10 @@ func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 	f := fl.b.hooks.result(fl.inner, m)
 	switch {
 	case f == nil:
+		fl.show(ans.Media)
 		return json.RawMessage(ans.Body), nil
 	case refuses(f) && stopped(fl.ctx) == nil:
-		return nil, fl.unaccepted(f)
+		return nil, fl.unaccepted(ans, f)
 	case fl.t.effect() == contract.EffectReadOnly:
 		fl.close(contract.CallCompleted, f.Reason)
 	default:
@@ -113,6 +150,7 @@ func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 		// proven to those who read the journal.
 		fl.close(contract.CallUncertain, f.Reason)
 	}
+	fl.unshow(ans.Media, Unproven)
 	if f.Reason.Class() == contract.ClassCatchable {
 		return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "the result of tool %s could not be handed over", name)
 	}
@@ -125,7 +163,8 @@ func refuses(f *contract.Fault) bool {
 	return f.Reason.Class() == contract.ClassTerminal && f.Reason != contract.ReasonBrokerUnavailable
 }
 
-func (fl *flight) unaccepted(f *contract.Fault) *contract.Fault {
+func (fl *flight) unaccepted(ans Answer, f *contract.Fault) *contract.Fault {
+	fl.unshow(ans.Media, Unproven)
 	fl.close(contract.CallCompleted, f.Reason)
 	if stop := stopped(fl.ctx); stop != nil {
 		return contract.Worst(stop, f)

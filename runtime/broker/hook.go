@@ -68,7 +68,10 @@ type Moment struct {
 	Fault *contract.Fault
 	// Latched says that Fault has just ended the run.
 	Latched bool
-	// Duration is the time since the call was admitted; 0 for a refused call.
+	// Drifted says that the tool's server no longer declares what was pinned.
+	Drifted bool
+	// Duration is the time until the outcome was known; 0 before that, and for a
+	// refused call.
 	Duration time.Duration
 	// Progress is how far the tool says it is; nil when this is not about that.
 	Progress *Progress

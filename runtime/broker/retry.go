@@ -27,7 +27,7 @@ const (
 func (fl *flight) try(r Request) (Answer, *Failure) {
 	var worst *Failure
 	for n := int64(1); ; n++ {
-		fl.change(func(c *contract.Call) { c.Attempts = n })
+		fl.change(func(c *contract.Call) { c.Attempts, c.ResultBytes, c.ResultDigest = n, 0, "" })
 		ans, f := fl.attempt(r)
 		if f == nil {
 			return ans, nil
