@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -90,7 +91,7 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 			c.ResultBytes, c.ResultDigest = int64(len(f.Result)), contract.Digest(f.Result)
 		}
 	})
-	if json.Valid(f.Result) {
+	if utf8.Valid(f.Result) && json.Valid(f.Result) {
 		fl.result = f.Result
 	}
 	if stop := stopped(fl.ctx); stop != nil {
