@@ -74,6 +74,10 @@ type Journal interface {
 type Config struct {
 	// Run gives the calls their ids.
 	Run contract.RunRef
+	// Labels are the run's, and Recipe is the name of the program's, or "": for
+	// constraints. Neither is changed.
+	Labels map[string]string
+	Recipe string
 	// Limits are the program's. ChildCalls that is not set allows no call.
 	Limits contract.Limits
 	// Tools is the projection.
@@ -121,10 +125,11 @@ type Broker struct {
 type tool struct {
 	Tool
 	input, output *contract.Schema
+	before, after *contract.Constraints // of calls and of results
 }
 
-// New returns a broker. It fails with a SchemaInvalid or NameConflict fault
-// when the projection is not whole.
+// New returns a broker. It fails with a SchemaInvalid, ConstraintInvalid or
+// NameConflict fault when the projection is not whole.
 func New(cfg Config) (*Broker, error) {
 	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, used: map[string]*used{}}}
 	for _, t := range cfg.Tools {
@@ -140,6 +145,9 @@ func New(cfg Config) (*Broker, error) {
 		}
 		if x.output, err = contract.CompileSchema(t.Tool.OutputSchema); err != nil {
 			return nil, fmt.Errorf("output schema of tool %s: %w", name, err)
+		}
+		if err := x.compileConstraints(); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", name, err)
 		}
 		b.tools[name] = x
 	}

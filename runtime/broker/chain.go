@@ -21,6 +21,10 @@ type chain struct {
 // hang puts the hooks into their order.
 func (b *Broker) hang() {
 	c := &b.hooks
+	if b.constrained() {
+		l := &link{Hook: constraints{b: b}, own: true}
+		c.admits, c.results = append(c.admits, l), append(c.results, l)
+	}
 	for _, h := range b.cfg.Hooks {
 		l := &link{Hook: h}
 		c.admits, c.dispatches = append(c.admits, l), append(c.dispatches, l)

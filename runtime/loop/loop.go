@@ -74,8 +74,12 @@ func (r *run) do(ctx context.Context) Outcome {
 	if f != nil {
 		return Outcome{Fault: f}
 	}
+	var recipe string
+	if r.Bundle.Recipe != nil {
+		recipe = r.Bundle.Recipe.Name
+	}
 	b, err := broker.New(broker.Config{
-		Run: r.Bundle.Run, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
+		Run: r.Bundle.Run, Labels: r.Bundle.Labels, Recipe: recipe, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
 		Hooks: r.Hooks, Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
 	})
 	if err != nil {
