@@ -308,3 +308,15 @@ func TestJournalEntry(t *testing.T) {
 		t.Errorf("journal (-want +got):\n%s", diff)
 	}
 }
+
+func TestPrecisionLossIsSaid(t *testing.T) {
+	for body, want := range map[string]bool{`{"n":9007199254740993}`: true, `{"n":9007199254740992}`: false, `"9007199254740993"`: false} {
+		b := newBroker(t, Config{Tools: []Tool{toolOf("x", contract.EffectReadOnly, &fake{answer: func(context.Context, Request) (Answer, error) { return answerOf(body), nil }})}})
+		if got, err := b.Call(t.Context(), "x", json.RawMessage("{}")); err != nil || string(got) != body {
+			t.Errorf("result %s, error %v", got, err)
+		}
+		if c := b.End().Calls[0]; c.PrecisionLoss != want {
+			t.Errorf("%s: precisionLoss is %v", body, c.PrecisionLoss)
+		}
+	}
+}

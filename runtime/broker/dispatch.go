@@ -134,6 +134,8 @@ func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 	if err := fl.t.output.Validate(ans.Body); err != nil {
 		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))
 	}
+	lost := contract.PrecisionLoss(ans.Body)
+	fl.change(func(c *contract.Call) { c.PrecisionLoss = lost })
 	fl.close(contract.CallCompleted, "")
 	m := fl.moment()
 	m.Result = ans.Body
