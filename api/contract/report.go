@@ -215,6 +215,9 @@ func (e *Execution) Verify(want Expected) error {
 		if e.Error == nil || !e.Error.Reason.Known() {
 			return fmt.Errorf("the report says Failed without a known reason")
 		}
+		if t := e.Error.Evidence; t != "" && (len(t) > MaxEvidenceBytes || !json.Valid([]byte(t))) {
+			return fmt.Errorf("the report's evidence is not JSON of at most %d bytes", MaxEvidenceBytes)
+		}
 		return nil
 	case ResultSucceeded:
 		if e.Error != nil {
