@@ -55,12 +55,12 @@ type session struct {
 	asked atomic.Int32
 	news  atomic.Int32
 
-	mu       sync.Mutex
-	broken   bool
-	listed   bool
-	tools    map[string]declaration
-	calls    map[string]*exchange // on their way, by progress token
-	secrets  []string             // every credential that was sent, for scrubbing
+	mu      sync.Mutex
+	broken  bool
+	listed  bool
+	tools   map[string]declaration
+	calls   map[string]*exchange // on their way, by progress token
+	secrets []string             // every credential that was sent, for scrubbing
 }
 
 // maxAsked bounds the server's own requests in a session, and maxNews its news

@@ -34,7 +34,6 @@ type wire struct {
 	times    int
 	sent     []string // "POST tools/call", "GET", "GET resume", "DELETE", ..
 	calls    int      // tools/call that reached the server
-	armed    bool     // the next connection of a call is refused at once
 }
 
 func newWire(t *testing.T, upstream string) *wire {
@@ -75,6 +74,12 @@ func (w *wire) count(what string) int {
 		}
 	}
 	return n
+}
+
+func (w *wire) reached() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls
 }
 
 // reset closes with RST, as a process that dies.
