@@ -50,6 +50,7 @@ type Plan struct {
 var checks = []func(Snapshot) *contract.Fault{
 	checkSchemas,
 	checkSelector,
+	checkBackend,
 	checkExpiry,
 	checkName,
 }

@@ -18,6 +18,9 @@ const (
 	NeverSent
 	// Answered says that the tool answered that it did not do it.
 	Answered
+	// Done says that the tool answered that it did its work, but that its answer
+	// may not be used. Reason then says why; it is ChildResultInvalid when empty.
+	Done
 )
 
 // Failure is how a Backend fails.
@@ -33,6 +36,8 @@ type Failure struct {
 	Result json.RawMessage
 	// Receipt is what the tool gave as proof of its effect, or "".
 	Receipt string
+	// Media is what the tool showed of the state behind the failure, or nil.
+	Media *contract.Media
 	// Final says that another attempt would fail the same way.
 	Final bool
 	// RetryAfter is the wait that the tool asked for before another attempt.
@@ -57,6 +62,11 @@ func judge(f *Failure, e contract.Effect) verdict {
 		v.reason = f.Reason
 	}
 	switch {
+	case f.Proof == Done:
+		v.state = contract.CallCompleted
+		if !terminal {
+			v.reason = contract.ReasonChildResultInvalid
+		}
 	case f.Proof == NeverSent && terminal:
 		v.state = contract.CallAbandoned
 	case f.Proof == NeverSent, f.Proof == Answered, e == contract.EffectReadOnly:
