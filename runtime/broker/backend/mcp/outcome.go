@@ -3,18 +3,12 @@ package mcp
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 )
-
-// maxText bounds what a tool's own text puts into a message, in bytes.
-const maxText = 512
 
 // outcome says what became of a call, from what the wire showed of it.
 func (b *Backend) outcome(s *session, x *exchange, err error, r broker.Request) (broker.Answer, *broker.Failure) {
@@ -33,9 +27,7 @@ func (b *Backend) outcome(s *session, x *exchange, err error, r broker.Request) 
 	case x.failure != nil:
 		return broker.Answer{}, x.failure
 	case !left:
-		f := failed(err)
-		f.Proof = broker.NeverSent
-		return broker.Answer{}, f
+		return broker.Answer{}, failed(err, false)
 	case x.flood:
 		return broker.Answer{}, &broker.Failure{Message: "its server sent too much that was no answer"}
 	case x.status != 0 && x.status != 200:
@@ -43,12 +35,12 @@ func (b *Backend) outcome(s *session, x *exchange, err error, r broker.Request) 
 	case x.status == 200:
 		return broker.Answer{}, &broker.Failure{Message: "its answer was lost"}
 	}
-	return broker.Answer{}, failed(err)
+	return broker.Answer{}, failed(err, true)
 }
 
 // unopened is the failure of what comes before the call: nothing of it was sent.
 func unopened(what string, x *exchange, err error) *broker.Failure {
-	f := failed(err)
+	f := failed(err, false)
 	if x != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -75,7 +67,7 @@ func (s *session) rpcFailure(e *rpcError) *broker.Failure {
 	switch e.Code {
 	case jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParseError:
 		f := &broker.Failure{Proof: broker.Answered, Message: fmt.Sprintf("its server refused the call (code %d)", e.Code)}
-		if text := s.clean(e.Message); text != "" {
+		if text := s.clean(e.Message, maxText); text != "" {
 			f.Message += ": " + text
 		}
 		return f
@@ -83,35 +75,15 @@ func (s *session) rpcFailure(e *rpcError) *broker.Failure {
 	return &broker.Failure{Message: fmt.Sprintf("its server answered with error %d", e.Code)}
 }
 
-// clean makes a tool's own text fit for a message: short, in one line, and
-// without a credential.
-func (s *session) clean(text string) string {
-	for _, secret := range s.sentSecrets() {
-		text = strings.ReplaceAll(text, secret, "[credential]")
-	}
-	text = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-	return contract.Truncate(strings.TrimSpace(text), maxText)
-}
-
-func (s *session) sentSecrets() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.secrets...)
-}
-
-// failed says in the words of this package why something did not come about: the
+// failed says in the words of the broker why something did not come about: the
 // error's own text may hold what the server sent.
-func failed(err error) *broker.Failure {
+func failed(err error, left bool) *broker.Failure {
+	f := egress.Failed(err, left)
 	switch {
 	case errors.Is(err, errList):
-		return &broker.Failure{Message: errList.Error(), Final: true}
+		f.Message, f.Final = errList.Error(), true
 	case errors.Is(err, errOver):
-		return &broker.Failure{Message: "the run is over"}
+		f.Message = errOver.Error()
 	}
-	return &broker.Failure{Message: explain(err)}
+	return f
 }

@@ -56,7 +56,10 @@ func (b *Backend) result(s *session, text json.RawMessage, most int64) (broker.A
 	if err != nil {
 		return broker.Answer{}, &broker.Failure{Message: "its answer cannot be put into JSON", Receipt: receipt}
 	}
-	ans := broker.Answer{Body: value, Bytes: int64(len(value)), Digest: contract.Digest(value), Receipt: receipt, Media: r.media()}
+	if s.shows(value) {
+		return broker.Answer{}, &broker.Failure{Reason: contract.ReasonChildResultInvalid, Final: true, Receipt: receipt, Message: "its result shows the credential that it was sent, and was thrown away"}
+	}
+	ans := broker.Answer{Body: value, Bytes: int64(len(value)), Digest: contract.Digest(value), Receipt: receipt, Media: s.media(r)}
 	if ans.Bytes > most {
 		ans.Body = value[:most+1]
 	}
@@ -107,14 +110,18 @@ func (r result) texts() []string {
 }
 
 // media is what the tool showed, complete or not; nil without the marker. A
-// picture that cannot be read has no data, which makes the whole incomplete.
-func (r result) media() *contract.Media {
+// picture that cannot be read has no data, which makes the whole incomplete. What
+// shows a credential is left out.
+func (s *session) media(r result) *contract.Media {
 	var about shown
 	if json.Unmarshal(r.Meta.Media, &about) != nil || about.Marker != contract.MediaMarker {
 		return nil
 	}
 	m := &contract.Media{Marker: about.Marker, Geometry: about.Geometry}
 	for _, c := range r.Content {
+		if s.shows(c.Data) || s.shows([]byte(c.Text)) {
+			return nil
+		}
 		if c.Type == "image" {
 			p := contract.Picture{MIMEType: c.MIMEType}
 			if json.Unmarshal(c.Data, &p.Data) != nil {
@@ -134,16 +141,16 @@ func (s *session) receipt(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) != nil {
 		return ""
 	}
-	return contract.Truncate(s.scrub(text), contract.MaxReceiptBytes)
+	return s.clean(text, contract.MaxReceiptBytes)
 }
 
 // declaredError is the failure of a tool that says itself that it failed.
 func (s *session) declaredError(r result, receipt string) *broker.Failure {
 	f := &broker.Failure{Proof: broker.Answered, Message: "it failed", Receipt: receipt}
-	if text := s.clean(strings.Join(r.texts(), " ")); text != "" {
+	if text := s.clean(strings.Join(r.texts(), " "), maxText); text != "" {
 		f.Message = text
 	}
-	if len(r.StructuredContent) > 0 && !s.holdsSecret(r.StructuredContent) {
+	if len(r.StructuredContent) > 0 && !s.shows(r.StructuredContent) {
 		f.Result = r.StructuredContent
 	}
 	return f

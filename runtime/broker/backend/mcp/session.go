@@ -60,7 +60,7 @@ type session struct {
 	listed  bool
 	tools   map[string]declaration
 	calls   map[string]*exchange // on their way, by progress token
-	secrets []string             // every credential that was sent, for scrubbing
+	secrets []sent               // the credentials that it was sent
 }
 
 // maxAsked bounds the server's own requests in a session, and maxNews its news
@@ -192,19 +192,6 @@ func (s *session) expect(token string, x *exchange) (forget func()) {
 		delete(s.calls, token)
 	}
 }
-
-// knows keeps a credential that was sent.
-func (s *session) knows(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.secrets); n == 0 || s.secrets[n-1] != secret {
-		s.secrets = append(s.secrets[max(0, n-maxSecrets+1):], secret)
-	}
-}
-
-// maxSecrets is how many credentials a session remembers: the present one, and
-// those that a slow server may still hold.
-const maxSecrets = 4
 
 func (s *session) breaks() {
 	s.mu.Lock()

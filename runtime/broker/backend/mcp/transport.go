@@ -87,7 +87,7 @@ func sending(r *http.Request) ([]byte, *message, error) {
 
 // send sends the call of a tool, once.
 func (s *session) send(r *http.Request, body []byte, m *message, x *exchange) (*http.Response, error) {
-	ctx, sent := watch(r.Context())
+	ctx, sent := egress.Watch(r.Context())
 	if !x.post(string(m.ID), sent) {
 		x.lost()
 		return nil, errLost
