@@ -43,7 +43,7 @@ func newRun() *cobra.Command {
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
 kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
-cluster's. Tools with an HTTP backend are really called. A credential from a
+cluster's. Tools are really called, over HTTP and MCP. A credential from a
 secretRef is taken from a Secret in the files; tokens of a ServiceAccount need a
 cluster.
 
@@ -74,6 +74,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 		return err
 	}
 	op.Ceilings = op.Defaults
+	op.Egress.AllowLoopback = true // where the tools of somebody's own machine are
 	m, err := load(ctx, f.files, in)
 	if err != nil {
 		return err
@@ -147,7 +148,8 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if err != nil {
 		return loop.Outcome{}, err
 	}
-	tools, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	tools, end, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	defer end(context.WithoutCancel(ctx))
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
 	}

@@ -86,6 +86,7 @@ type process struct {
 	bundle  contract.Bundle
 	client  *report.Client
 	claimed *report.Claimed
+	end     func(context.Context) // ends the sessions with tools
 }
 
 func (p *process) run(ctx context.Context) (int, error) {
@@ -98,6 +99,9 @@ func (p *process) run(ctx context.Context) (int, error) {
 		return p.notClaimed(err)
 	}
 	e, o := p.execute(ctx, started)
+	// Nobody waits for a tool's server to be told that the run is over: the report
+	// comes first.
+	defer p.end(context.WithoutCancel(ctx))
 	return p.deliver(ctx, e, o)
 }
 
@@ -163,7 +167,8 @@ func (p *process) execute(ctx context.Context, started *engine) (contract.Execut
 }
 
 func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
-	tools, f := Tools(p.bundle, p.Credentials)
+	tools, end, f := Tools(p.bundle, p.Credentials)
+	p.end = end
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
