@@ -86,7 +86,7 @@ func bindEgress(f *flag.FlagSet, p *contract.OperatorPolicy) {
 	f.BoolVar(&p.ProxyFromEnvironment, "tool-proxy-from-environment", p.ProxyFromEnvironment,
 		"send calls of tools through the proxies of the manager's environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), without user and password")
 	f.BoolVar(&p.WarnOnDrift, "warn-on-declaration-drift", p.WarnOnDrift,
-		"call an MCP tool although its server no longer declares what was pinned, and say so in the journal; without it the run ends as DeclarationDrift")
+		"call an MCP tool although its server no longer declares what was pinned, and report it; without it the run ends as DeclarationDrift")
 	f.BoolVar(&p.TraceContent, "trace-tool-content", p.TraceContent, "put arguments and results of calls into spans; they may hold what is secret")
 }
 

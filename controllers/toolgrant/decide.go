@@ -51,7 +51,7 @@ type Plan struct {
 // checks are asked in this order; the first fault refuses the grant.
 var checks = []func(Snapshot) *contract.Fault{
 	checkSchemas,
-	checkSelectors,
+	checkSelector,
 	checkExpiry,
 	checkName,
 }
@@ -95,7 +95,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-func checkSelectors(s Snapshot) *contract.Fault {
+func checkSelector(s Snapshot) *contract.Fault {
 	of := map[string]*metav1.LabelSelector{"spec.grant.runSelector": s.Grant.Spec.Grant.RunSelector}
 	if n := s.Grant.Spec.AllowedNamespaces; n != nil {
 		of["spec.allowedNamespaces.selector"] = n.Selector
