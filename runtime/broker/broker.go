@@ -83,7 +83,9 @@ type Config struct {
 	Journal Journal
 	// Now tells the time.
 	Now func() time.Time
-	// Observe, when set, is told of every change of a call.
+	// Hooks hang on every call, in this order.
+	Hooks []Hook
+	// Observe, when set, is told of every change of a call, as the last hook.
 	Observe func(Event)
 }
 
@@ -93,6 +95,10 @@ type Event struct {
 	Call contract.Call
 	// Duration is the time since the call was admitted; 0 for a refused call.
 	Duration time.Duration
+	// Latched says that the call has just ended the run.
+	Latched bool
+	// Progress is how far the tool says it is; nil when the event is not about that.
+	Progress *Progress
 }
 
 // Broker brings the calls of one run to its tools. It implements
@@ -100,6 +106,7 @@ type Event struct {
 type Broker struct {
 	cfg   Config
 	tools map[string]*tool
+	hooks chain
 	turn  sync.Mutex // held for the whole of one call
 	mu    sync.Mutex // guards journal and latch
 	book  journal
@@ -131,6 +138,7 @@ func New(cfg Config) (*Broker, error) {
 		}
 		b.tools[name] = x
 	}
+	b.hang()
 	return b, nil
 }
 
@@ -142,7 +150,7 @@ func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (j
 	defer b.turn.Unlock()
 	t, canonical, f := b.admit(ctx, name, args)
 	if f != nil {
-		b.refuse(name, t, f)
+		b.refuse(ctx, name, t, f)
 		return nil, f
 	}
 	body, f := b.dispatch(ctx, t, args, canonical)
@@ -177,22 +185,22 @@ type Record struct {
 }
 
 // hold latches a terminal fault; the first one of the highest precedence stays.
-func (b *Broker) hold(f *contract.Fault) {
+// It reports whether that is f. A catchable fault is none of its business.
+func (b *Broker) hold(f *contract.Fault) bool {
+	if f == nil || f.Reason.Class() == contract.ClassCatchable {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.latch = contract.Worst(b.latch, f)
+	before := b.latch
+	b.latch = contract.Worst(before, f)
+	return b.latch != before
 }
 
 func (b *Broker) latched() *contract.Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.latch
-}
-
-func (b *Broker) observe(c contract.Call, d time.Duration) {
-	if b.cfg.Observe != nil {
-		b.cfg.Observe(Event{Call: c, Duration: d})
-	}
 }
 
 // stopped says why ctx is done, or nil.

@@ -301,8 +301,8 @@ func TestJournalEntry(t *testing.T) {
 	want := []contract.Call{{
 		Seq: 1, ID: "u:3:1", Tool: "x", Grant: "g", GrantUID: "gu", GrantGeneration: 7, Effect: contract.EffectReadOnly,
 		State: contract.CallCompleted, ArgumentsDigest: contract.Digest([]byte(`{"a":2,"b":1}`)),
-		ResultDigest: contract.Digest([]byte("1")), ResultBytes: 1,
-		StartTime: "2026-01-02T03:04:05.002Z", EndTime: "2026-01-02T03:04:05.003Z",
+		ResultDigest: contract.Digest([]byte("1")), ResultBytes: 1, Attempts: 1,
+		StartTime: "2026-01-02T03:04:05.001Z", EndTime: "2026-01-02T03:04:05.002Z",
 	}}
 	if diff := cmp.Diff(want, b.End().Calls); diff != "" {
 		t.Errorf("journal (-want +got):\n%s", diff)

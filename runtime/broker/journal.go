@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -23,20 +24,21 @@ type journal struct {
 
 func (j *journal) snapshot() []contract.Call { return slices.Clone(j.calls) }
 
-// refuse records a refused call, as long as the journal has room for it.
-func (j *journal) refuse(name string, t *tool, r contract.Reason, at string) contract.Call {
-	c := contract.Call{Tool: contract.Truncate(name, maxNameBytes), State: contract.CallRefused, Reason: r, StartTime: at, EndTime: at}
+// refuse records a refused call, as long as the journal has room for it, and
+// reports whether it had.
+func (j *journal) refuse(name string, t *tool, r contract.Reason, at string) (c contract.Call, listed bool) {
+	c = contract.Call{Tool: contract.Truncate(name, maxNameBytes), State: contract.CallRefused, Reason: r, StartTime: at, EndTime: at}
 	if t != nil {
 		c = t.fill(c)
 	}
 	if j.closed {
-		return c
+		return c, false
 	}
-	if j.refused < contract.MaxRefusedCalls {
+	if listed = j.refused < contract.MaxRefusedCalls; listed {
 		j.calls = append(j.calls, c)
 	}
 	j.refused++
-	return c
+	return c, listed
 }
 
 // admit charges a call, gives it its id and records the intent. It returns the
@@ -60,5 +62,5 @@ func (t *tool) fill(c contract.Call) contract.Call {
 
 func (t *tool) effect() contract.Effect { return t.Tool.Tool.Effect }
 
-// now is the time in UTC as the journal spells it.
-func (b *Broker) now() string { return b.cfg.Now().UTC().Format(timeLayout) }
+// stamp is a time in UTC as the journal spells it.
+func stamp(t time.Time) string { return t.UTC().Format(timeLayout) }
