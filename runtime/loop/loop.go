@@ -26,6 +26,8 @@ type Config struct {
 	Tools  []broker.Tool
 	// Journal is written through; nil keeps the journal in the Outcome only.
 	Journal broker.Journal
+	// Hooks hang on every child call, in their order.
+	Hooks []broker.Hook
 	// Now tells the time.
 	Now func() time.Time
 	// Events, when set, is told what happens.
@@ -69,7 +71,7 @@ func (r *run) do(ctx context.Context) Outcome {
 		return Outcome{Fault: f}
 	}
 	b, err := broker.New(broker.Config{
-		Run: r.Bundle.Run, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
+		Run: r.Bundle.Run, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Hooks: r.Hooks, Now: r.Now,
 		Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
 	})
 	if err != nil {
