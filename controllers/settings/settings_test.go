@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 		"a default above a ceiling":   {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 20 }, want: "default limits"},
 		"an unknown policy":           {edit: func(o *settings.Operator) { o.CodeActDefault = "Perhaps" }, want: "Allow or Deny"},
 		"a proxy":                     {edit: proxied(settings.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "proxy.example:3128", No: "10.0.0.0/8"})},
-		"no proxy at all":             {edit: proxied(settings.Proxy{})},
+		"no proxy at all":             {edit: proxied(settings.Proxy{No: "10.0.0.0/8"}), want: "neither HTTP_PROXY nor HTTPS_PROXY"},
 		"a proxy with a password":     {edit: proxied(settings.Proxy{HTTPS: "http://ann:hunter2@proxy.example:3128"}), want: "HTTPS_PROXY carries a user or password"},
 		"the same without a scheme":   {edit: proxied(settings.Proxy{HTTP: "ann:hunter2@proxy.example:3128"}), want: "HTTP_PROXY carries a user or password"},
 		"a proxy that is no address":  {edit: proxied(settings.Proxy{HTTP: "http://hunter2 x/%zz"}), want: "HTTP_PROXY is no address"},
