@@ -1,5 +1,18 @@
 package contract
 
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+)
+
 // MediaMarker marks a media bundle as one whose pictures belong to its geometry.
 // Media without it is ordinary, and is never kept.
 const MediaMarker = "codeact.dev/geometry-bound.v1"
@@ -22,6 +35,62 @@ type Media struct {
 	Geometry Geometry `json:"geometry"`
 	// Pictures are in the order in which they are to be shown.
 	Pictures []Picture `json:"pictures"`
+}
+
+// pictureHeaders reads the size of a picture from its header, and no more of it.
+var pictureHeaders = map[string]func(io.Reader) (image.Config, error){
+	"image/png": png.DecodeConfig, "image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig,
+}
+
+// Complete returns nil when the media is whole: it has the marker, a text that is
+// not blank, and at least one picture, and every picture is a PNG, JPEG or GIF
+// whose own header has exactly the geometry; its JSON text has at most
+// MaxMediaBytes. The error says what is missing. Media that is not complete is
+// nothing.
+func (m *Media) Complete() error {
+	switch {
+	case m == nil:
+		return errors.New("there is no media")
+	case m.Marker != MediaMarker:
+		return errors.New("the media has no marker")
+	case strings.TrimSpace(m.Text) == "":
+		return errors.New("the media has no text")
+	case m.Geometry.Width < 1 || m.Geometry.Height < 1:
+		return errors.New("the media has no geometry")
+	case len(m.Pictures) == 0:
+		return errors.New("the media has no picture")
+	}
+	size := len(m.Text)
+	for i, p := range m.Pictures {
+		if size += len(p.Data); size > MaxMediaBytes {
+			return errMediaTooLarge
+		}
+		if err := p.has(m.Geometry); err != nil {
+			return fmt.Errorf("picture %d: %w", i+1, err)
+		}
+	}
+	if text, err := json.Marshal(m); err != nil || len(text) > MaxMediaBytes {
+		return errMediaTooLarge
+	}
+	return nil
+}
+
+var errMediaTooLarge = fmt.Errorf("the media has more than %d bytes", MaxMediaBytes)
+
+// has checks that the picture is what it says, and of that size.
+func (p Picture) has(g Geometry) error {
+	header, known := pictureHeaders[p.MIMEType]
+	if !known {
+		return errors.New("it is neither image/png nor image/jpeg nor image/gif")
+	}
+	c, err := header(bytes.NewReader(p.Data))
+	if err != nil {
+		return errors.New("it cannot be read as its type")
+	}
+	if int64(c.Width) != g.Width || int64(c.Height) != g.Height {
+		return errors.New("its size is not the geometry")
+	}
+	return nil
 }
 
 // Geometry is the size of what the pictures show, in pixels.

@@ -24,6 +24,9 @@ const (
 	EnvBundleDigest = "CODEACT_BUNDLE_DIGEST"
 	EnvPodName      = "CODEACT_POD_NAME"
 	EnvPodUID       = "CODEACT_POD_UID"
+	// EnvTraceEndpoint is the collector of traces, by the name that OpenTelemetry's
+	// own exporters read; without it nothing is traced.
+	EnvTraceEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 	// PodGraceSeconds is the time between the order to end and the kill: the
 	// runtime stops its program and reports in it.
@@ -43,6 +46,11 @@ const (
 	APIVersion       = "v1alpha1"
 	AgentRunKind     = "AgentRun"
 	AgentRunResource = "agentruns"
+
+	// LabelRunUID and LabelGeneration are on everything that belongs to an
+	// execution generation of a run.
+	LabelRunUID     = APIGroup + "/run-uid"
+	LabelGeneration = APIGroup + "/execution-generation"
 )
 
 // BundlePath is the bundle's file in the pod.

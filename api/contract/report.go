@@ -205,6 +205,8 @@ func (e *Execution) Verify(want Expected) error {
 		return fmt.Errorf("the report is about another bundle")
 	case e.Claim.PodUID == "":
 		return fmt.Errorf("the report names no pod")
+	case e.Media != nil && !ValidDigest(e.Media.Digest):
+		return fmt.Errorf("the report names media without their digest")
 	}
 	switch e.Result {
 	case "":
@@ -212,6 +214,9 @@ func (e *Execution) Verify(want Expected) error {
 	case ResultFailed:
 		if e.Error == nil || !e.Error.Reason.Known() {
 			return fmt.Errorf("the report says Failed without a known reason")
+		}
+		if t := e.Error.Evidence; t != "" && (len(t) > MaxEvidenceBytes || !json.Valid([]byte(t))) {
+			return fmt.Errorf("the report's evidence is not JSON of at most %d bytes", MaxEvidenceBytes)
 		}
 		return nil
 	case ResultSucceeded:

@@ -22,30 +22,26 @@ type termination struct {
 const terminationVersion = "report.v1"
 
 // TerminationMessage returns e as a message of at most MaxTerminationBytes. What
-// does not fit is left out in this order: the output (its digest stays), the
-// stack, the refused calls, the digests and times of the calls, every call with a proven
-// outcome, the end of the error's message, the message and the calls.
+// does not fit is left out in this order: the evidence, the output (its digest
+// stays), the stack, the usage of each tool, the refused calls, the digests,
+// receipts and times of the calls, every call with a proven outcome, the end of the error's message, the message and the calls.
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
+		shorterError(func(x *ExecutionError) { x.Evidence = "" }),
 		func(e *Execution) { e.Output = "" },
+		shorterError(func(x *ExecutionError) { x.Stack = nil }),
 		func(e *Execution) {
-			if e.Error != nil {
-				short := *e.Error
-				short.Stack = nil
-				e.Error = &short
+			if e.Usage != nil {
+				short := *e.Usage
+				short.Tools = nil
+				e.Usage = &short
 			}
 		},
 		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
 		func(e *Execution) { e.Calls = brief(e.Calls) },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },
-		func(e *Execution) {
-			if e.Error != nil {
-				short := *e.Error
-				short.Message = Truncate(short.Message, 256)
-				e.Error = &short
-			}
-		},
+		shorterError(func(x *ExecutionError) { x.Message = Truncate(x.Message, 256) }),
 		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 8)] },
 		func(e *Execution) {
 			e.Calls = nil
@@ -64,6 +60,17 @@ func (e Execution) TerminationMessage() ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("the report does not fit %d bytes", MaxTerminationBytes)
+}
+
+// shorterError changes a copy of the report's error, if it has one.
+func shorterError(shrink func(*ExecutionError)) func(*Execution) {
+	return func(e *Execution) {
+		if e.Error != nil {
+			short := *e.Error
+			shrink(&short)
+			e.Error = &short
+		}
+	}
 }
 
 func only(calls []Call, keep func(Call) bool) []Call {

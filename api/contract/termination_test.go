@@ -41,6 +41,23 @@ func TestTerminationMessage(t *testing.T) {
 		"digests go":       {func(e *Execution) { e.Calls = journalOf(15) }, func(e *Execution) bool { return len(e.Calls) == 15 && e.Calls[0].ArgumentsDigest == "" }},
 		"proven calls go":  {func(e *Execution) { e.Calls = journalOf(100) }, func(e *Execution) bool { return len(Ambiguous(e.Calls)) == 10 && len(e.Calls) == 10 }},
 		"a long message":   {func(e *Execution) { e.Fail(Faultf(ReasonJavaScriptError, "%s", message)) }, func(e *Execution) bool { return len(e.Error.Message) == 256 }},
+		"the evidence goes first": {
+			func(e *Execution) {
+				e.Fail(Faultf(ReasonEffectUncertain, "m"))
+				e.Error.Stack, e.Error.Evidence = []string{"main (main.js:1)"}, `"`+strings.Repeat("x", 5000)+`"`
+			},
+			func(e *Execution) bool { return e.Error.Evidence == "" && len(e.Error.Stack) == 1 },
+		},
+		"then what each tool used": {
+			func(e *Execution) {
+				e.Usage = &Usage{ChildCalls: 64}
+				for range 64 {
+					e.Usage.Tools = append(e.Usage.Tools, ToolUsage{Name: strings.Repeat("t", 64)})
+				}
+				e.Calls = journalOf(2)
+			},
+			func(e *Execution) bool { return e.Usage.Tools == nil && e.Usage.ChildCalls == 64 && len(e.Calls) == 4 },
+		},
 		"nothing but the reason": {
 			func(e *Execution) {
 				e.Fail(Faultf(ReasonEffectUncertain, "%s", message))
@@ -56,6 +73,10 @@ func TestTerminationMessage(t *testing.T) {
 			e := succeeded(t, `1`)
 			tc.make(&e)
 			before := e.Error
+			var message string
+			if before != nil {
+				message = before.Message
+			}
 			b, err := e.TerminationMessage()
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +94,7 @@ func TestTerminationMessage(t *testing.T) {
 			if !tc.want(got) {
 				t.Errorf("what is left: %s", b)
 			}
-			if e.Error != before || before != nil && len(e.Error.Message) < MaxMessageBytes {
+			if e.Error != before || before != nil && e.Error.Message != message {
 				t.Error("the report itself was changed")
 			}
 		})

@@ -41,7 +41,15 @@ The stubs are a JSON object: the name of each tool, and what it does, which is o
   {"uncertain": true}        fail although the effect may have happened
   {"returnsBytes": N}        answer a string that is N bytes of JSON
   {"sleepMs": N}             answer null after N ms
-and beside it inputSchema and outputSchema.
+and beside it, where it is needed,
+  inputSchema, outputSchema  of the tool
+  "effect": E                ReadOnly, Idempotent or Effectful (the default)
+  "failsFirst": N            lose the first N attempts on the way
+  "retry": {"attempts": 2 to 5, "backoffMs": N}, not with Effectful
+  "receipt": R               a receipt, with an answer or a failure
+  "media": {"marker", "text", "geometry": {"width", "height"}, "pictures": [{"mimeType", "data"}]}
+                             media, which is kept from the program; data is base64
+and in fails "result": V, the answer that the report keeps when such a failure ends the run.
 
 Limits: sourceBytes, inputBytes, outputBytes, heapBytes, stackBytes, wallClockMs, fuel,
 childCalls. They may be above the defaults here.`,

@@ -24,6 +24,17 @@ type execResult struct {
 	Stack   []string        `json:"stack,omitempty"`
 	Calls   []execCall      `json:"calls"`
 	Usage   contract.Usage  `json:"usage"`
+	// Evidence is what the call that ended the run left behind.
+	Evidence json.RawMessage `json:"evidence,omitempty"`
+	Media    *execMedia      `json:"media,omitempty"`
+}
+
+// execMedia says what media the run's result has. The pictures are not shown.
+type execMedia struct {
+	Seq      int64             `json:"seq"`
+	Text     string            `json:"text"`
+	Geometry contract.Geometry `json:"geometry"`
+	Pictures int               `json:"pictures"`
 }
 
 // execCall is one child call: Outcome is Completed, or the reason of the call.
@@ -38,6 +49,12 @@ func resultOf(o loop.Outcome) execResult {
 	r := execResult{Status: "ok", Value: o.Value, Calls: []execCall{}, Usage: o.Usage}
 	if f := o.Fault; f != nil {
 		r.Status, r.Reason, r.Message, r.Line, r.Column, r.Stack = "error", f.Reason, f.Message, f.Line, f.Column, f.Stack
+	}
+	if r.Status == "error" && o.Evidence != "" {
+		r.Evidence = json.RawMessage(o.Evidence)
+	}
+	if m := o.Media; m != nil {
+		r.Media = &execMedia{Seq: o.MediaSeq, Text: m.Text, Geometry: m.Geometry, Pictures: len(m.Pictures)}
 	}
 	for _, c := range o.Calls {
 		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State)}
@@ -89,6 +106,12 @@ func printText(w io.Writer, r execResult) error {
 		for _, frame := range r.Stack {
 			fmt.Fprintf(&b, "  in %s\n", frame)
 		}
+	}
+	if r.Evidence != nil {
+		fmt.Fprintf(&b, "  evidence: %s\n", r.Evidence)
+	}
+	if m := r.Media; m != nil {
+		fmt.Fprintf(&b, "\nmedia: %d pictures of %dx%d, from call %d\n", m.Pictures, m.Geometry.Width, m.Geometry.Height, m.Seq)
 	}
 	if len(r.Calls) > 0 {
 		b.WriteString("\ncalls:\n")

@@ -30,7 +30,7 @@ func command(t *testing.T, files map[string]string, stdin string, args ...string
 }
 
 func TestExecJSON(t *testing.T) {
-	const tools = `{"echo":{"echo":true},"fail":{"fails":{"message":"no such record"}},"ask":{"approval":true},"strict":{"echo":true,"inputSchema":{"type":"object"}}}`
+	const tools = `{"echo":{"echo":true},"fail":{"fails":{"message":"no such record"}},"ask":{"approval":true},"strict":{"echo":true,"inputSchema":{"type":"object"}},"lose":{"uncertain":true,"receipt":"r-1"}}`
 	tests := map[string]struct {
 		source   string
 		input    string
@@ -52,9 +52,21 @@ func TestExecJSON(t *testing.T) {
 		},
 		"calls": {
 			source: `function main(){tools.call("echo",1);try{tools.call("strict",1)}catch(e){}try{tools.call("fail",{})}catch(e){return e.message}}`,
-			want: execResult{Status: "ok", Value: json.RawMessage(`"no such record"`), Usage: contract.Usage{ChildCalls: 2}, Calls: []execCall{
-				{1, "echo", "Completed"}, {0, "strict", "InvalidArguments"}, {2, "fail", "ToolFailed"},
-			}},
+			want: execResult{
+				Status: "ok", Value: json.RawMessage(`"no such record"`),
+				Calls: []execCall{{1, "echo", "Completed"}, {0, "strict", "InvalidArguments"}, {2, "fail", "ToolFailed"}},
+				Usage: contract.Usage{ChildCalls: 2, Tools: []contract.ToolUsage{
+					{Name: "echo", Calls: 1, ArgumentBytes: 1, ResultBytes: 1}, {Name: "fail", Calls: 1, ArgumentBytes: 2},
+				}},
+			},
+		},
+		"a call that leaves something": {
+			source: `function main(){tools.call("lose",{})}`, wantCode: exitFailed,
+			want: execResult{
+				Status: "error", Reason: contract.ReasonEffectUncertain, Calls: []execCall{{1, "lose", "EffectUncertain"}},
+				Evidence: json.RawMessage(`{"seq":1,"tool":"lose","reason":"EffectUncertain","receipt":"r-1"}`),
+				Usage:    contract.Usage{ChildCalls: 1, Tools: []contract.ToolUsage{{Name: "lose", Calls: 1, ArgumentBytes: 2}}},
+			},
 		},
 		"a mistake": {
 			source: "function main(){\n  return (1;\n}", wantCode: exitFailed,
@@ -101,7 +113,7 @@ func TestExecJSON(t *testing.T) {
 				t.Fatalf("%v in %q", err, out)
 			}
 			ignore := cmpopts.IgnoreFields(execResult{}, "Message", "Column", "Usage.WallMs", "Usage.HeapBytes", "Usage.Fuel")
-			if diff := cmp.Diff(tc.want, got, ignore); diff != "" {
+			if diff := cmp.Diff(tc.want, got, ignore, cmpopts.IgnoreFields(contract.ToolUsage{}, "WallMs")); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if (got.Message != "") != (got.Status == "error") {

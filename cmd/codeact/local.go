@@ -43,7 +43,7 @@ func newRun() *cobra.Command {
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
 kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
-cluster's. Tools are really called, also at loopback addresses, which a cluster's
+cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses, which a cluster's
 operator refuses unless --allow-loopback-tools is set: an author's servers are
 there. A credential from a secretRef is taken from a Secret in the files; tokens
 of a ServiceAccount need a cluster. Grants of other namespaces count as in a
@@ -77,6 +77,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 		return err
 	}
 	op.Ceilings = op.Defaults
+	op.Egress.AllowLoopback = true // where the tools of somebody's own machine are
 	m, err := load(ctx, f.files, in)
 	if err != nil {
 		return err
@@ -153,7 +154,8 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if err != nil {
 		return loop.Outcome{}, err
 	}
-	tools, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	tools, end, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	defer end(context.WithoutCancel(ctx))
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
 	}

@@ -52,6 +52,8 @@ type Plan struct {
 var checks = []func(Snapshot) *contract.Fault{
 	checkSchemas,
 	checkSelector,
+	checkConstraints,
+	checkBackend,
 	checkExpiry,
 	checkName,
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // admit takes a call through every step that comes before its id, in this
-// order: latch, evidence budget, name, arguments, withheld, budgets. It returns
-// the tool as soon as it is known, and the arguments' canonical JSON.
+// order: latch, evidence budget, name, arguments, withheld, hooks, budgets. It
+// returns the tool as soon as it is known, and the arguments' canonical JSON.
 func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (*tool, []byte, *contract.Fault) {
 	if f := b.latched(); f != nil {
 		return nil, nil, f
@@ -32,6 +32,10 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 	}
 	if t.Withheld != nil {
 		return t, nil, t.Withheld
+	}
+	m := Moment{Call: t.fill(contract.Call{Tool: name, ArgumentsDigest: contract.Digest(canonical)}), Arguments: args}
+	if f := b.hooks.admit(ctx, m); f != nil {
+		return t, nil, f
 	}
 	return t, canonical, b.budget(t)
 }
@@ -64,19 +68,21 @@ func (b *Broker) budget(t *tool) *contract.Fault {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d tool calls (limits.childCalls)", most)
 	}
 	name := t.Tool.Tool.Name
-	if most := t.MaxCalls; most > 0 && b.book.perTool[name] >= most {
+	if most := t.MaxCalls; most > 0 && b.book.used[name] != nil && b.book.used[name].Calls >= most {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d calls of tool %s (grant.maxCallsPerRun)", most, name)
 	}
 	return nil
 }
 
-// refuse records a call that was turned away, and latches a terminal fault.
-func (b *Broker) refuse(name string, t *tool, f *contract.Fault) {
-	if f.Reason.Class() != contract.ClassCatchable {
-		b.hold(f)
-	}
+// refuse records a call that was turned away, and latches a terminal fault. What
+// the journal has no room for is not told either: a program may be refused
+// without end.
+func (b *Broker) refuse(ctx context.Context, name string, t *tool, f *contract.Fault) {
+	latched := b.hold(f)
 	b.mu.Lock()
-	c := b.book.refuse(name, t, f.Reason, b.now())
+	c, listed := b.book.refuse(name, t, f.Reason, stamp(b.cfg.Now()))
 	b.mu.Unlock()
-	b.observe(c, 0)
+	if listed || latched {
+		b.hooks.observe(ctx, Moment{Call: c, Fault: f, Latched: latched})
+	}
 }

@@ -74,6 +74,10 @@ type Journal interface {
 type Config struct {
 	// Run gives the calls their ids.
 	Run contract.RunRef
+	// Labels are the run's, and Recipe is the name of the program's, or "": for
+	// constraints. Neither is changed.
+	Labels map[string]string
+	Recipe string
 	// Limits are the program's. ChildCalls that is not set allows no call.
 	Limits contract.Limits
 	// Tools is the projection.
@@ -81,9 +85,11 @@ type Config struct {
 	// Journal is written to before and after every call that may change
 	// something; nil keeps the journal in this process only.
 	Journal Journal
-	// Now tells the time.
+	// Now tells the time. It is safe for concurrent use.
 	Now func() time.Time
-	// Observe, when set, is told of every change of a call.
+	// Hooks hang on every call, in this order.
+	Hooks []Hook
+	// Observe, when set, is told of every change of a call, as the last hook.
 	Observe func(Event)
 }
 
@@ -93,6 +99,12 @@ type Event struct {
 	Call contract.Call
 	// Duration is the time since the call was admitted; 0 for a refused call.
 	Duration time.Duration
+	// Latched says that the call has just ended the run.
+	Latched bool
+	// Drifted says that the tool's server no longer declares what was pinned.
+	Drifted bool
+	// Progress is how far the tool says it is; nil when the event is not about that.
+	Progress *Progress
 }
 
 // Broker brings the calls of one run to its tools. It implements
@@ -100,21 +112,26 @@ type Event struct {
 type Broker struct {
 	cfg   Config
 	tools map[string]*tool
+	hooks chain
 	turn  sync.Mutex // held for the whole of one call
 	mu    sync.Mutex // guards journal and latch
 	book  journal
 	latch *contract.Fault
+	shown shown
+	// evidence is what the call that ended the run left behind.
+	evidence string
 }
 
 type tool struct {
 	Tool
 	input, output *contract.Schema
+	before, after *contract.Constraints // of calls and of results
 }
 
-// New returns a broker. It fails with a SchemaInvalid or NameConflict fault
-// when the projection is not whole.
+// New returns a broker. It fails with a SchemaInvalid, ConstraintInvalid or
+// NameConflict fault when the projection is not whole.
 func New(cfg Config) (*Broker, error) {
-	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, perTool: map[string]int64{}}}
+	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, used: map[string]*used{}}}
 	for _, t := range cfg.Tools {
 		name := t.Tool.Name
 		if _, twice := b.tools[name]; twice {
@@ -129,8 +146,12 @@ func New(cfg Config) (*Broker, error) {
 		if x.output, err = contract.CompileSchema(t.Tool.OutputSchema); err != nil {
 			return nil, fmt.Errorf("output schema of tool %s: %w", name, err)
 		}
+		if err := x.compileConstraints(); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", name, err)
+		}
 		b.tools[name] = x
 	}
+	b.hang()
 	return b, nil
 }
 
@@ -142,7 +163,7 @@ func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (j
 	defer b.turn.Unlock()
 	t, canonical, f := b.admit(ctx, name, args)
 	if f != nil {
-		b.refuse(name, t, f)
+		b.refuse(ctx, name, t, f)
 		return nil, f
 	}
 	body, f := b.dispatch(ctx, t, args, canonical)
@@ -157,7 +178,10 @@ func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (j
 func (b *Broker) End() Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := Record{Calls: b.book.snapshot(), Refused: b.book.refused, Admitted: b.book.admitted, Fault: b.latch}
+	r := Record{
+		Calls: b.book.snapshot(), Refused: b.book.refused, Admitted: b.book.admitted, Tools: b.book.tools(),
+		Fault: b.latch, Evidence: b.evidence, Media: b.shown.media, MediaSeq: b.shown.seq,
+	}
 	b.book.closed = true
 	if b.latch == nil {
 		b.latch = contract.Faultf(contract.ReasonBrokerUnavailable, "the run is over")
@@ -171,28 +195,37 @@ type Record struct {
 	// Admitted those that were charged.
 	Calls             []contract.Call
 	Refused, Admitted int64
+	// Tools says what the calls of each tool used, sorted by name.
+	Tools []contract.ToolUsage
 	// Fault is the terminal fault of the run, or nil. It holds whatever the
 	// executor says.
 	Fault *contract.Fault
+	// Evidence is what the call behind Fault left, as contract.Left spells it; ""
+	// when Fault is not a call's.
+	Evidence string
+	// Media is the newest complete media, with the call that it came from; nil
+	// when there is none.
+	Media    *contract.Media
+	MediaSeq int64
 }
 
 // hold latches a terminal fault; the first one of the highest precedence stays.
-func (b *Broker) hold(f *contract.Fault) {
+// It reports whether that is f. A catchable fault is none of its business.
+func (b *Broker) hold(f *contract.Fault) bool {
+	if f == nil || f.Reason.Class() == contract.ClassCatchable {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.latch = contract.Worst(b.latch, f)
+	before := b.latch
+	b.latch = contract.Worst(before, f)
+	return b.latch != before
 }
 
 func (b *Broker) latched() *contract.Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.latch
-}
-
-func (b *Broker) observe(c contract.Call, d time.Duration) {
-	if b.cfg.Observe != nil {
-		b.cfg.Observe(Event{Call: c, Duration: d})
-	}
 }
 
 // stopped says why ctx is done, or nil.

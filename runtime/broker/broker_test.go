@@ -301,10 +301,22 @@ func TestJournalEntry(t *testing.T) {
 	want := []contract.Call{{
 		Seq: 1, ID: "u:3:1", Tool: "x", Grant: "g", GrantUID: "gu", GrantGeneration: 7, Effect: contract.EffectReadOnly,
 		State: contract.CallCompleted, ArgumentsDigest: contract.Digest([]byte(`{"a":2,"b":1}`)),
-		ResultDigest: contract.Digest([]byte("1")), ResultBytes: 1,
-		StartTime: "2026-01-02T03:04:05.002Z", EndTime: "2026-01-02T03:04:05.003Z",
+		ResultDigest: contract.Digest([]byte("1")), ResultBytes: 1, Attempts: 1,
+		StartTime: "2026-01-02T03:04:05.001Z", EndTime: "2026-01-02T03:04:05.002Z",
 	}}
 	if diff := cmp.Diff(want, b.End().Calls); diff != "" {
 		t.Errorf("journal (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrecisionLossIsSaid(t *testing.T) {
+	for body, want := range map[string]bool{`{"n":9007199254740993}`: true, `{"n":9007199254740992}`: false, `"9007199254740993"`: false} {
+		b := newBroker(t, Config{Tools: []Tool{toolOf("x", contract.EffectReadOnly, &fake{answer: func(context.Context, Request) (Answer, error) { return answerOf(body), nil }})}})
+		if got, err := b.Call(t.Context(), "x", json.RawMessage("{}")); err != nil || string(got) != body {
+			t.Errorf("result %s, error %v", got, err)
+		}
+		if c := b.End().Calls[0]; c.PrecisionLoss != want {
+			t.Errorf("%s: precisionLoss is %v", body, c.PrecisionLoss)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -15,29 +14,57 @@ type flight struct {
 	b     *Broker
 	t     *tool
 	ctx   context.Context // the program's
+	inner context.Context // the same with the values of the hooks
 	place int             // of the journal entry
 	start time.Time
+	took  time.Duration // until the outcome was known
+	args  json.RawMessage
+	// result is the tool's answer, or that of its failure, as evidence.
+	result  json.RawMessage
+	drifted bool
+	meter   meter
 }
 
 // dispatch gives an admitted call its id and brings it to the tool: intent,
 // call, result, outcome. The fault, if it is terminal, is latched.
 func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage, canonical []byte) (json.RawMessage, *contract.Fault) {
-	fl := &flight{b: b, t: t, ctx: ctx, start: b.cfg.Now()}
+	fl := &flight{b: b, t: t, ctx: ctx, inner: ctx, start: b.cfg.Now(), args: args}
 	b.mu.Lock()
-	fl.place = b.book.admit(t, contract.Digest(canonical), b.now())
+	fl.place = b.book.admit(t, contract.Digest(canonical), stamp(fl.start), len(args))
 	c := b.book.calls[fl.place]
 	b.mu.Unlock()
-	b.observe(c, 0)
 
-	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes})
-	if f != nil && f.Reason.Class() != contract.ClassCatchable {
-		b.hold(f)
+	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes, Progress: fl.report})
+	fl.meter.end()
+	latched := b.hold(f)
+	if latched {
+		fl.leave(f)
 	}
+	fl.count()
+	m := fl.moment()
+	m.Result, m.Fault, m.Latched = body, f, latched
+	b.hooks.observe(fl.inner, m)
 	return body, f
 }
 
+// count adds what the call used to its tool's.
+func (fl *flight) count() {
+	b := fl.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u := b.book.of(fl.t.Tool.Tool.Name)
+	u.ResultBytes += b.book.calls[fl.place].ResultBytes
+	u.took += fl.took
+}
+
+// moment is what the hooks see of the call as it is now.
+func (fl *flight) moment() Moment {
+	return Moment{Call: fl.change(func(*contract.Call) {}), Arguments: fl.args, Duration: fl.took, Drifted: fl.drifted}
+}
+
 func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
-	f := fl.record("the call was not sent, since its intent could not be written down")
+	var f *contract.Fault
+	fl.inner, f = fl.b.hooks.dispatch(fl.ctx, fl.moment())
 	if f == nil {
 		f = stopped(fl.ctx)
 	}
@@ -45,37 +72,28 @@ func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
 		fl.close(contract.CallAbandoned, f.Reason)
 		return nil, f
 	}
-	timeout := time.Duration(fl.t.TimeoutMs) * time.Millisecond
-	if timeout <= 0 {
-		timeout = contract.DefaultCallTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(fl.ctx, timeout, errCallTimeout)
-	defer cancel()
-	ans, err := fl.t.Backend.Call(ctx, r)
-	if err != nil {
-		return nil, fl.failed(asFailure(ctx, r.Tool, err, timeout))
+	fl.b.hooks.observe(fl.inner, fl.moment())
+	ans, failure := fl.try(r)
+	if failure != nil {
+		return nil, fl.failed(failure)
 	}
 	return fl.answered(ans)
-}
-
-var errCallTimeout = errors.New("the call's time is over")
-
-func asFailure(ctx context.Context, name string, err error, timeout time.Duration) *Failure {
-	f := &Failure{Message: "tool " + name + " could not be reached"}
-	if own, ok := errors.AsType[*Failure](err); ok {
-		*f = *own
-	}
-	if errors.Is(context.Cause(ctx), errCallTimeout) && f.Proof != Answered && f.Reason == "" {
-		f.Message = "tool " + name + " did not answer within " + timeout.String()
-	}
-	f.Message = contract.Truncate(f.Message, contract.MaxMessageBytes/2)
-	return f
 }
 
 // failed writes down what a failure means, and returns the fault for the
 // program or for the run. That the run was stopped comes before everything.
 func (fl *flight) failed(f *Failure) *contract.Fault {
 	v := judge(f, fl.t.effect())
+	fl.unshow(f.Media, f.Proof)
+	fl.change(func(c *contract.Call) {
+		c.Receipt = contract.CutReceipt(f.Receipt)
+		if f.Result != nil {
+			c.ResultBytes, c.ResultDigest = int64(len(f.Result)), contract.Digest(f.Result)
+		}
+	})
+	if utf8.Valid(f.Result) && json.Valid(f.Result) {
+		fl.result = f.Result
+	}
 	if stop := stopped(fl.ctx); stop != nil {
 		if v.state == contract.CallUncertain || f.Proof == Unproven {
 			v.reason = stop.Reason
@@ -84,14 +102,20 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 		return stop
 	}
 	c := fl.close(v.state, v.reason)
-	fault := contract.Faultf(v.reason, "%s", f.Message)
+	message := f.Message
+	if v.reason.Class() != contract.ClassCatchable {
+		message = withoutPayload(message, fl.result)
+	}
+	fault := contract.Faultf(v.reason, "%s", message)
 	switch {
 	case v.reason == contract.ReasonEffectUncertain:
-		fault = contract.Faultf(v.reason, "call %d of tool %s may have had its effect: %s", c.Seq, c.Tool, f.Message)
+		fault = contract.Faultf(v.reason, "call %d of tool %s may have had its effect: %s", c.Seq, c.Tool, message)
 	case v.reason.Class() == contract.ClassCatchable:
 		// The program goes on, so the outcome must be known before it does.
-		if unwritten := fl.record("the outcome of a call could not be written down"); unwritten != nil {
-			return unwritten
+		m := fl.moment()
+		m.Fault = fault
+		if unknown := fl.b.hooks.result(fl.inner, m); unknown != nil {
+			return unknown
 		}
 	}
 	return fault
@@ -101,28 +125,49 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 // did its work, so a result that is not accepted still is an outcome.
 func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 	name, most := fl.t.Tool.Tool.Name, fl.b.cfg.Limits.OutputBytes
-	fl.b.change(fl.place, func(c *contract.Call) { c.ResultBytes, c.ResultDigest = ans.Bytes, ans.Digest })
+	fl.drifted = ans.Drifted
+	fl.change(func(c *contract.Call) { c.Receipt = contract.CutReceipt(ans.Receipt) })
 	if ans.Bytes > most {
-		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultTooLarge, "the result of tool %s has %d bytes or more, limits.outputBytes is %d", name, ans.Bytes, most))
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultTooLarge, "the result of tool %s has %d bytes or more, limits.outputBytes is %d", name, ans.Bytes, most))
 	}
-	if !utf8.Valid(ans.Body) || !json.Valid(ans.Body) {
-		return nil, fl.failed(&Failure{Message: "tool " + name + " answered something that is not JSON"})
-	}
+	fl.result = ans.Body
 	if err := fl.t.output.Validate(ans.Body); err != nil {
-		return nil, fl.unaccepted(contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the result of tool %s does not match its schema: %v", name, err))
 	}
+	lost := contract.PrecisionLoss(ans.Body)
+	fl.change(func(c *contract.Call) { c.PrecisionLoss = lost })
 	fl.close(contract.CallCompleted, "")
-	if f := fl.record("the outcome of a call could not be written down"); f != nil {
-		// What is not written down is not proven to those who read the journal.
-		if fl.t.effect() != contract.EffectReadOnly {
-			fl.close(contract.CallUncertain, f.Reason)
-		}
-		return nil, f
+	m := fl.moment()
+	m.Result = ans.Body
+	f := fl.b.hooks.result(fl.inner, m)
+	switch {
+	case f == nil:
+		fl.show(ans.Media)
+		return json.RawMessage(ans.Body), nil
+	case refuses(f) && stopped(fl.ctx) == nil:
+		return nil, fl.unaccepted(ans, f)
+	case fl.t.effect() == contract.EffectReadOnly:
+		fl.close(contract.CallCompleted, f.Reason)
+	default:
+		// What is not written down, or not seen by whoever must see it, is not
+		// proven to those who read the journal.
+		fl.close(contract.CallUncertain, f.Reason)
 	}
-	return json.RawMessage(ans.Body), nil
+	fl.unshow(ans.Media, Unproven)
+	if f.Reason.Class() == contract.ClassCatchable {
+		return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "the result of tool %s could not be handed over", name)
+	}
+	return nil, f
 }
 
-func (fl *flight) unaccepted(f *contract.Fault) *contract.Fault {
+// refuses reports whether a fault at Result says something of the result, and
+// not of the hook.
+func refuses(f *contract.Fault) bool {
+	return f.Reason.Class() == contract.ClassTerminal && f.Reason != contract.ReasonBrokerUnavailable
+}
+
+func (fl *flight) unaccepted(ans Answer, f *contract.Fault) *contract.Fault {
+	fl.unshow(ans.Media, Unproven)
 	fl.close(contract.CallCompleted, f.Reason)
 	if stop := stopped(fl.ctx); stop != nil {
 		return contract.Worst(stop, f)
@@ -130,40 +175,23 @@ func (fl *flight) unaccepted(f *contract.Fault) *contract.Fault {
 	return f
 }
 
-// record writes the journal through when the call may change something. The
-// fault says why it is not written.
-func (fl *flight) record(what string) *contract.Fault {
-	if fl.b.cfg.Journal == nil || fl.t.effect() == contract.EffectReadOnly {
-		return nil
-	}
-	fl.b.mu.Lock()
-	calls, refused := fl.b.book.snapshot(), fl.b.book.refused
-	fl.b.mu.Unlock()
-	if err := fl.b.cfg.Journal.Record(fl.ctx, calls, refused); err == nil {
-		return nil
-	}
-	if stop := stopped(fl.ctx); stop != nil {
-		return stop
-	}
-	return contract.Faultf(contract.ReasonBrokerUnavailable, "%s", what)
-}
-
 // close writes the outcome of the call into the journal.
 func (fl *flight) close(s contract.CallState, r contract.Reason) contract.Call {
-	end := fl.b.now()
-	c := fl.b.change(fl.place, func(c *contract.Call) { c.State, c.Reason, c.EndTime = s, r, end })
-	fl.b.observe(c, fl.b.cfg.Now().Sub(fl.start))
-	return c
+	now := fl.b.cfg.Now()
+	end := stamp(now)
+	fl.took = now.Sub(fl.start)
+	return fl.change(func(c *contract.Call) { c.State, c.Reason, c.EndTime = s, r, end })
 }
 
-// change changes one journal entry, unless the run is over.
-func (b *Broker) change(place int, f func(*contract.Call)) contract.Call {
+// change changes the call's journal entry, unless the run is over.
+func (fl *flight) change(f func(*contract.Call)) contract.Call {
+	b := fl.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.book.calls[place]
+	c := b.book.calls[fl.place]
 	f(&c)
 	if !b.book.closed {
-		b.book.calls[place] = c
+		b.book.calls[fl.place] = c
 	}
 	return c
 }

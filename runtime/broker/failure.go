@@ -18,6 +18,9 @@ const (
 	NeverSent
 	// Answered says that the tool answered that it did not do it.
 	Answered
+	// Done says that the tool answered that it did its work, but that its answer
+	// may not be used. Reason then says why; it is ChildResultInvalid when empty.
+	Done
 )
 
 // Failure is how a Backend fails.
@@ -33,6 +36,8 @@ type Failure struct {
 	Result json.RawMessage
 	// Receipt is what the tool gave as proof of its effect, or "".
 	Receipt string
+	// Media is what the tool showed of the state behind the failure, or nil.
+	Media *contract.Media
 	// Final says that another attempt would fail the same way.
 	Final bool
 	// RetryAfter is the wait that the tool asked for before another attempt.
@@ -41,6 +46,11 @@ type Failure struct {
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Message }
+
+// terminal reports whether the failure ends the run whatever is proven.
+func (f *Failure) terminal() bool {
+	return f.Reason != "" && f.Reason.Class() != contract.ClassCatchable
+}
 
 // verdict is what a failure means for the journal and for the run.
 type verdict struct {
@@ -51,16 +61,20 @@ type verdict struct {
 // judge is the one place that decides what a failed call means: by what is
 // proven, and by what a call of this effect may have done.
 func judge(f *Failure, e contract.Effect) verdict {
-	terminal := f.Reason != "" && f.Reason.Class() != contract.ClassCatchable
 	v := verdict{state: contract.CallFailed, reason: contract.ReasonToolFailed}
 	if f.Reason != "" {
 		v.reason = f.Reason
 	}
 	switch {
-	case f.Proof == NeverSent && terminal:
+	case f.Proof == Done:
+		v.state = contract.CallCompleted
+		if !f.terminal() {
+			v.reason = contract.ReasonChildResultInvalid
+		}
+	case f.Proof == NeverSent && f.terminal():
 		v.state = contract.CallAbandoned
 	case f.Proof == NeverSent, f.Proof == Answered, e == contract.EffectReadOnly:
-	case terminal:
+	case f.terminal():
 		v.state = contract.CallUncertain
 	default:
 		v = verdict{state: contract.CallUncertain, reason: contract.ReasonEffectUncertain}

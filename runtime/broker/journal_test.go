@@ -161,7 +161,7 @@ func TestEvents(t *testing.T) {
 	})
 	_, _ = b.Call(t.Context(), "x", json.RawMessage("{}"))
 	_, _ = b.Call(t.Context(), "y", json.RawMessage("{}"))
-	want := []string{"1 x Dispatched  0s", "1 x Completed  3ms", "0 y Refused ToolNotAllowed 0s"}
+	want := []string{"1 x Dispatched  0s", "1 x Completed  1ms", "0 y Refused ToolNotAllowed 0s"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

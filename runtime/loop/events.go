@@ -13,10 +13,26 @@ import (
 // EventType says what an Event is about.
 type EventType string
 
-// The types of event.
+// The types of event. Each change of a call is one event of the most particular
+// type; the end of a run by a call is one more.
 const (
-	EventExecutionStarted  EventType = "execution.started"
-	EventCall              EventType = "call"
+	EventExecutionStarted EventType = "execution.started"
+	// EventCall is a change of a call that has no type of its own.
+	EventCall EventType = "call"
+	// EventCallDenied is a call that the run has no authority for.
+	EventCallDenied EventType = "call.denied"
+	// EventCallOverflow is a call that no budget was left for, or an answer that is
+	// too large.
+	EventCallOverflow EventType = "call.overflow"
+	// EventCallAbandoned is a call that was charged and never sent.
+	EventCallAbandoned EventType = "call.abandoned"
+	// EventCallProgress is how far a tool says it is, at most once in
+	// broker.ProgressEvery.
+	EventCallProgress EventType = "call.progress"
+	// EventCallDrifted is a call of a tool that is no longer declared as pinned.
+	EventCallDrifted EventType = "call.drifted"
+	// EventLatched is the end of all calls: from here on nothing reaches a tool.
+	EventLatched           EventType = "latched"
 	EventExecutionFinished EventType = "execution.finished"
 )
 
@@ -39,6 +55,9 @@ type Event struct {
 	Reason contract.Reason `json:"reason,omitempty"`
 	// DurationMs is the time since the call was admitted or the execution began.
 	DurationMs int64 `json:"durationMs"`
+	// Done and Total are a tool's progress; Total is 0 when it does not say.
+	Done  *float64 `json:"done,omitempty"`
+	Total *float64 `json:"total,omitempty"`
 }
 
 // Events writes events as JSON lines. It is the one writer of its stream; a nil
@@ -55,10 +74,36 @@ func NewEvents(w io.Writer, now func() time.Time) *Events { return &Events{w: w,
 func (e *Events) started(b contract.Bundle) { e.emit(b, Event{Type: EventExecutionStarted}) }
 
 func (e *Events) call(b contract.Bundle, x broker.Event) {
-	e.emit(b, Event{
-		Type: EventCall, Seq: x.Call.Seq, Tool: x.Call.Tool, Grant: x.Call.Grant,
+	line := Event{
+		Type: typeOf(x), Seq: x.Call.Seq, Tool: x.Call.Tool, Grant: x.Call.Grant,
 		State: string(x.Call.State), Reason: x.Call.Reason, DurationMs: x.Duration.Milliseconds(),
-	})
+	}
+	if p := x.Progress; p != nil {
+		line.Done, line.Total = &p.Done, &p.Total
+	}
+	e.emit(b, line)
+	if x.Latched {
+		line.Type, line.State = EventLatched, ""
+		e.emit(b, line)
+	}
+}
+
+// typeOf is the most particular type of a change.
+func typeOf(x broker.Event) EventType {
+	refused := x.Call.State == contract.CallRefused
+	switch r := x.Call.Reason; {
+	case x.Progress != nil:
+		return EventCallProgress
+	case x.Drifted:
+		return EventCallDrifted
+	case x.Call.State == contract.CallAbandoned:
+		return EventCallAbandoned
+	case r == contract.ReasonChildResultTooLarge, refused && (r == contract.ReasonCallLimitExceeded || r == contract.ReasonEvidenceBudgetTooSmall):
+		return EventCallOverflow
+	case refused && r.Class() == contract.ClassTerminal:
+		return EventCallDenied
+	}
+	return EventCall
 }
 
 func (e *Events) finished(b contract.Bundle, o Outcome) {

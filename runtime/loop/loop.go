@@ -26,8 +26,10 @@ type Config struct {
 	Tools  []broker.Tool
 	// Journal is written through; nil keeps the journal in the Outcome only.
 	Journal broker.Journal
-	// Now tells the time.
+	// Now tells the time. It is safe for concurrent use.
 	Now func() time.Time
+	// Hooks hang on every child call.
+	Hooks []broker.Hook
 	// Events, when set, is told what happens.
 	Events *Events
 }
@@ -41,6 +43,14 @@ type Outcome struct {
 	Calls   []contract.Call
 	Refused int64
 	Usage   contract.Usage
+	// Evidence is what the child call that ended the run left behind, as JSON text;
+	// "" when none did.
+	Evidence string
+	// Media is what the tools left for the run's result, complete, and MediaSeq is
+	// the call that it came from; nil when there is none. It may be there with a
+	// Fault, too.
+	Media    *contract.Media
+	MediaSeq int64
 }
 
 // Run executes the bundle's program until it ends or ctx does. A cause of ctx
@@ -64,16 +74,23 @@ func (r *run) do(ctx context.Context) Outcome {
 	if f != nil {
 		return Outcome{Fault: f}
 	}
+	var recipe string
+	if r.Bundle.Recipe != nil {
+		recipe = r.Bundle.Recipe.Name
+	}
 	b, err := broker.New(broker.Config{
-		Run: r.Bundle.Run, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
-		Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
+		Run: r.Bundle.Run, Labels: r.Bundle.Labels, Recipe: recipe, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
+		Hooks: r.Hooks, Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
 	})
 	if err != nil {
 		return Outcome{Fault: faultOf(err)}
 	}
 	res, err := r.Sandbox.Execute(ctx, sandbox.Program{Source: r.Bundle.Source, Input: r.Bundle.Input, Limits: r.Bundle.Limits}, b)
 	rec := b.End()
-	o := Outcome{Calls: rec.Calls, Refused: rec.Refused, Usage: contract.Usage{HeapBytes: res.Usage.HeapBytes, Fuel: res.Usage.Fuel, ChildCalls: rec.Admitted}}
+	o := Outcome{
+		Calls: rec.Calls, Refused: rec.Refused, Evidence: rec.Evidence, Media: rec.Media, MediaSeq: rec.MediaSeq,
+		Usage: contract.Usage{HeapBytes: res.Usage.HeapBytes, Fuel: res.Usage.Fuel, ChildCalls: rec.Admitted, Tools: rec.Tools},
+	}
 	if err != nil {
 		f = faultOf(err)
 	}
@@ -128,13 +145,15 @@ func faultOf(err error) *contract.Fault {
 	return contract.Faultf(contract.ReasonWorkerLost, "the execution could not be carried out")
 }
 
-// Report writes the outcome into e as its end, at the time end.
+// Report writes the outcome into e as its end, at the time end. The media is not
+// part of it: whoever stores that fills e.Media.
 func (o Outcome) Report(e *contract.Execution, end time.Time) {
 	usage := o.Usage
 	e.Calls, e.RefusedCalls, e.Usage = o.Calls, o.Refused, &usage
 	e.CompletionTime = end.UTC().Format(time.RFC3339)
 	if o.Fault != nil {
 		e.Fail(o.Fault)
+		e.Error.Evidence = o.Evidence
 		return
 	}
 	if err := e.Succeed(o.Value); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
+	"github.com/codeact-dev/codeact-operator/runtime/trace"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 )
 
@@ -50,6 +51,8 @@ type Config struct {
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer
+	// Trace sends spans to the collector that the environment names.
+	Trace bool
 	// Now tells the time.
 	Now func() time.Time
 	// Stop is closed when the pod is told to end.
@@ -86,6 +89,8 @@ type process struct {
 	bundle  contract.Bundle
 	client  *report.Client
 	claimed *report.Claimed
+	end     func(context.Context) // ends the sessions with tools
+	tracer  *trace.Tracer         // nil without a collector
 }
 
 func (p *process) run(ctx context.Context) (int, error) {
@@ -97,8 +102,14 @@ func (p *process) run(ctx context.Context) (int, error) {
 	if err := p.claim(ctx); err != nil {
 		return p.notClaimed(err)
 	}
-	e := p.execute(ctx, started)
-	return p.deliver(ctx, e)
+	noTrace := p.trace(ctx)
+	e, o := p.execute(ctx, started)
+	// Nobody waits for a tool's server, or a collector, to be told that the run is
+	// over: the report comes first.
+	defer p.tracer.Close(ctx)
+	defer p.end(context.WithoutCancel(ctx))
+	code, err := p.deliver(ctx, e, o)
+	return code, errors.Join(noTrace, err)
 }
 
 // load reads the bundle and believes nothing of it before its digest holds.
@@ -140,7 +151,7 @@ func (p *process) claim(ctx context.Context) error {
 
 // execute runs the program under the run's own deadline, until the pod is told
 // to stop.
-func (p *process) execute(ctx context.Context, started *engine) contract.Execution {
+func (p *process) execute(ctx context.Context, started *engine) (contract.Execution, loop.Outcome) {
 	e := p.claimed.Execution
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -159,11 +170,12 @@ func (p *process) execute(ctx context.Context, started *engine) contract.Executi
 	o := p.loop(ctx, started)
 	o.Fault = unsettled(o.Fault, o.Calls)
 	o.Report(&e, p.Now())
-	return e
+	return e, o
 }
 
 func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
-	tools, f := Tools(p.bundle, p.Credentials)
+	tools, end, f := Tools(p.bundle, p.Credentials)
+	p.end = end
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
@@ -171,22 +183,30 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
-	return loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution},
+	ctx, ended := p.tracer.Execution(ctx)
+	o := loop.Run(ctx, loop.Config{
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution}, Hooks: p.tracer.Hooks(),
 		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
 	})
+	ended(o.Fault)
+	return o
 }
 
-// deliver brings the report out on both ways: the termination message first,
-// which needs nobody, then the API.
-func (p *process) deliver(ctx context.Context, e contract.Execution) (int, error) {
+// trace makes the tracer. A run without one is as good as any other.
+func (p *process) trace(ctx context.Context) (err error) {
+	if p.Trace {
+		p.tracer, err = trace.New(ctx, p.bundle)
+	}
+	return err
+}
+
+// deliver brings the report out on both ways: the termination message, which
+// needs nobody, then the API. Before that, it stores the media, so that a report
+// never names what is not there.
+func (p *process) deliver(ctx context.Context, e contract.Execution, o loop.Outcome) (int, error) {
 	code := ExitFailed
 	if e.Result == contract.ResultSucceeded {
 		code = ExitSucceeded
-	}
-	message, err := e.TerminationMessage()
-	if err == nil {
-		err = writeMessage(p.TerminationPath, message)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.ReportFor)
 	defer cancel()
@@ -195,7 +215,29 @@ func (p *process) deliver(ctx context.Context, e contract.Execution) (int, error
 		<-over.Done()
 		t.Stop()
 	})()
-	return code, errors.Join(err, p.client.Final(ctx, e))
+	lost := p.keep(ctx, &e, o)
+	message, err := e.TerminationMessage()
+	if err == nil {
+		err = writeMessage(p.TerminationPath, message)
+	}
+	return code, errors.Join(lost, err, p.client.Final(ctx, e))
+}
+
+// keep stores the media of the result. That they could not be stored is no
+// reason for a run to fail: its effects and its output stand.
+func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcome) error {
+	if o.Media == nil {
+		return nil
+	}
+	// Half of the time is left for the report itself.
+	ctx, cancel := context.WithTimeout(ctx, min(p.ReportFor, p.GraceFor)/2)
+	defer cancel()
+	ref, err := p.client.StoreMedia(ctx, o.Media, o.MediaSeq)
+	if err != nil {
+		return fmt.Errorf("the media of the result are lost: %w", err)
+	}
+	e.Media = ref
+	return nil
 }
 
 // notClaimed says, where a person will look for it, why nothing was executed.

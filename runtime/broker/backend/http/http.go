@@ -13,10 +13,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
@@ -76,22 +74,14 @@ func (b *Backend) Call(ctx context.Context, r broker.Request) (broker.Answer, er
 }
 
 func (b *Backend) call(ctx context.Context, r broker.Request) (broker.Answer, error) {
-	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// Before a connection is there, no byte of the request can have left.
-		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
-	})
+	ctx, sent := egress.Watch(ctx)
 	req, err := b.request(ctx, r)
 	if err != nil {
 		return broker.Answer{}, err
 	}
 	res, err := b.client.Do(req)
 	if err != nil {
-		f := &broker.Failure{Message: explain(err)}
-		if !sent.Load() {
-			f.Proof = broker.NeverSent
-		}
-		return broker.Answer{}, f
+		return broker.Answer{}, egress.Failed(err, sent())
 	}
 	defer func() { _ = res.Body.Close() }()
 	return answer(res, r.MaxBytes)

@@ -18,7 +18,8 @@ import (
 )
 
 // Stub says how one tool behaves. Exactly one of its behaviours is set; the
-// schemas may stand beside any of them.
+// schemas, the effect and what a tool gives besides its answer may stand beside
+// any of them.
 type Stub struct {
 	// Returns is what the tool answers. In it, an object with exactly the keys
 	// repeat and times stands for the string repeat written times times.
@@ -39,6 +40,18 @@ type Stub struct {
 	// SleepMs answers null after so many milliseconds.
 	SleepMs *int64 `json:"sleepMs"`
 
+	// FailsFirst is how many attempts at the beginning are lost on the way before
+	// the tool behaves as it says.
+	FailsFirst int64 `json:"failsFirst"`
+	// Retry is that of the grant.
+	Retry *contract.Retry `json:"retry"`
+	// Effect is the tool's; Effectful when it is empty.
+	Effect contract.Effect `json:"effect"`
+	// Receipt comes with an answer, and with a failure.
+	Receipt string `json:"receipt"`
+	// Media is what the tool shows; it never reaches the program.
+	Media *contract.Media `json:"media"`
+
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 }
@@ -46,6 +59,8 @@ type Stub struct {
 // Fails is a failure that the tool declares.
 type Fails struct {
 	Message string `json:"message"`
+	// Result is the tool's answer, for the report only.
+	Result json.RawMessage `json:"result"`
 }
 
 // maxStringBytes bounds a string that a stub makes up.
@@ -81,6 +96,8 @@ func Parse(text []byte) (map[string]Stub, error) {
 	return out, nil
 }
 
+var effects = []contract.Effect{contract.EffectReadOnly, contract.EffectIdempotent, contract.EffectEffectful}
+
 func (s Stub) check() error {
 	n := 0
 	for _, set := range []bool{s.Returns != nil, s.Echo, s.Fails != nil, s.Approval, s.Deferred, s.Uncertain, s.ReturnsBytes != nil, s.SleepMs != nil} {
@@ -95,6 +112,14 @@ func (s Stub) check() error {
 		return fmt.Errorf("returnsBytes is %d, want 2 to %d", *s.ReturnsBytes, maxStringBytes)
 	case s.SleepMs != nil && *s.SleepMs < 0:
 		return fmt.Errorf("sleepMs is negative")
+	case s.FailsFirst < 0:
+		return fmt.Errorf("failsFirst is negative")
+	case s.Effect != "" && !slices.Contains(effects, s.Effect):
+		return fmt.Errorf("effect is %q, want one of %v", s.Effect, effects)
+	case s.Retry != nil && (s.Effect == "" || s.Effect == contract.EffectEffectful):
+		return fmt.Errorf("only a tool whose effect is ReadOnly or Idempotent may have a retry")
+	case s.Retry != nil && (s.Retry.Attempts < 2 || s.Retry.Attempts > 5 || s.Retry.BackoffMs < 0):
+		return fmt.Errorf("retry has %d attempts and a backoff of %d ms, want 2 to 5 and no less than 0", s.Retry.Attempts, s.Retry.BackoffMs)
 	}
 	return nil
 }
@@ -112,14 +137,14 @@ func (t *Tools) Entered() int64 { return t.entered.Load() }
 // callTimeout is beyond every wall-clock limit: a stub's time is the program's.
 const callTimeout = 24 * time.Hour
 
-// New makes tools of the stubs. They are Effectful, as every tool is that does
-// not say otherwise.
+// New makes tools of the stubs. They are Effectful unless they say otherwise.
 func New(stubs map[string]Stub) *Tools {
 	out := &Tools{}
 	for name, s := range stubs {
 		t := broker.Tool{
 			PinnedTool: contract.PinnedTool{
-				Tool:      contract.Tool{Name: name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema},
+				Tool:      contract.Tool{Name: name, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema, Effect: s.Effect},
+				Retry:     s.Retry,
 				TimeoutMs: callTimeout.Milliseconds(),
 			},
 			Backend: &backend{stub: s, entered: &out.entered},
@@ -139,15 +164,29 @@ func New(stubs map[string]Stub) *Tools {
 type backend struct {
 	stub    Stub
 	entered *atomic.Int64
+	own     atomic.Int64 // attempts at this tool
 }
 
 // Call implements broker.Backend.
 func (b *backend) Call(ctx context.Context, r broker.Request) (broker.Answer, error) {
 	b.entered.Add(1)
 	s := b.stub
+	if b.own.Add(1) <= s.FailsFirst {
+		return broker.Answer{}, &broker.Failure{Message: "the answer was lost"}
+	}
+	ans, err := s.behave(ctx, r)
+	if f, ok := errors.AsType[*broker.Failure](err); ok {
+		f.Receipt, f.Media = s.Receipt, s.Media
+		return broker.Answer{}, f
+	}
+	ans.Receipt, ans.Media = s.Receipt, s.Media
+	return ans, nil
+}
+
+func (s Stub) behave(ctx context.Context, r broker.Request) (broker.Answer, error) {
 	switch {
 	case s.Fails != nil:
-		return broker.Answer{}, &broker.Failure{Proof: broker.Answered, Message: s.Fails.Message}
+		return broker.Answer{}, &broker.Failure{Proof: broker.Answered, Message: s.Fails.Message, Result: s.Fails.Result}
 	case s.Uncertain:
 		return broker.Answer{}, &broker.Failure{Message: "the answer was lost"}
 	case s.Echo:

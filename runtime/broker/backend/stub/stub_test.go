@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
@@ -29,6 +30,12 @@ func TestParse(t *testing.T) {
 		"too few bytes":    {`{"a":{"returnsBytes":1}}`, "returnsBytes"},
 		"too many bytes":   {`{"a":{"returnsBytes":99999999999}}`, "returnsBytes"},
 		"negative sleep":   {`{"a":{"sleepMs":-1}}`, "negative"},
+		"beside":           {`{"a":{"echo":true,"effect":"Idempotent","retry":{"attempts":3,"backoffMs":1},"failsFirst":2,"receipt":"r","media":{"marker":"m"}}}`, ""},
+		"a failure's more": {`{"a":{"fails":{"message":"m","result":{"a":1}},"effect":"ReadOnly"}}`, ""},
+		"no such effect":   {`{"a":{"echo":true,"effect":"Some"}}`, "effect"},
+		"retry, effectful": {`{"a":{"echo":true,"retry":{"attempts":3}}}`, "ReadOnly or Idempotent"},
+		"too many retries": {`{"a":{"echo":true,"effect":"ReadOnly","retry":{"attempts":6}}}`, "attempts"},
+		"negative fails":   {`{"a":{"echo":true,"failsFirst":-1}}`, "negative"},
 		"repeated too far": {`{"a":{"returns":{"repeat":"xx","times":9223372036854775807}}}`, "too long"},
 	}
 	for name, tc := range tests {
@@ -103,5 +110,34 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := New(stubs).List[0].Backend.Call(ctx, broker.Request{}); err == nil {
 		t.Error("it slept through")
+	}
+}
+
+// TestThroughTheBroker shows what stands beside a behaviour to a broker.
+func TestThroughTheBroker(t *testing.T) {
+	stubs, err := Parse([]byte(`{
+		"a": {"returns": 5, "effect": "Idempotent", "retry": {"attempts": 3, "backoffMs": 1}, "failsFirst": 2, "receipt": "r-1"},
+		"b": {"uncertain": true, "receipt": "r-2"}
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := New(stubs)
+	b, err := broker.New(broker.Config{Limits: contract.DefaultLimits(), Tools: tools.List, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := b.Call(t.Context(), "a", json.RawMessage("{}")); err != nil || string(body) != "5" {
+		t.Errorf("result %s, error %v", body, err)
+	}
+	if _, err := b.Call(t.Context(), "b", json.RawMessage("{}")); err == nil {
+		t.Error("no error")
+	}
+	r := b.End()
+	if c := r.Calls[0]; c.Attempts != 3 || c.Receipt != "r-1" || c.Effect != contract.EffectIdempotent {
+		t.Errorf("journal has %+v", c)
+	}
+	if want := `{"seq":2,"tool":"b","reason":"EffectUncertain","receipt":"r-2"}`; r.Evidence != want {
+		t.Errorf("evidence %s, want %s", r.Evidence, want)
 	}
 }
