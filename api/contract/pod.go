@@ -43,6 +43,11 @@ const (
 	APIVersion       = "v1alpha1"
 	AgentRunKind     = "AgentRun"
 	AgentRunResource = "agentruns"
+
+	// LabelRunUID and LabelGeneration are on everything that belongs to an
+	// execution generation of a run.
+	LabelRunUID     = APIGroup + "/run-uid"
+	LabelGeneration = APIGroup + "/execution-generation"
 )
 
 // BundlePath is the bundle's file in the pod.

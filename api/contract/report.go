@@ -205,6 +205,8 @@ func (e *Execution) Verify(want Expected) error {
 		return fmt.Errorf("the report is about another bundle")
 	case e.Claim.PodUID == "":
 		return fmt.Errorf("the report names no pod")
+	case e.Media != nil && !ValidDigest(e.Media.Digest):
+		return fmt.Errorf("the report names media without their digest")
 	}
 	switch e.Result {
 	case "":

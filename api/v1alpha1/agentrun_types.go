@@ -209,6 +209,10 @@ type AgentRunStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	OutputDigest string `json:"outputDigest,omitempty"`
+	// media names the pictures that tools left for the result of a run that has
+	// ended, from its verified report.
+	// +optional
+	Media *contract.MediaRef `json:"media,omitempty"`
 	// conditions are Pinned, Succeeded and, while True, Reconciling and Stalled.
 	// +optional
 	// +listType=map

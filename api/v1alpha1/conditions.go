@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
 // Condition types. Ready, Pinned and Succeeded are the ones to wait for;
@@ -47,9 +49,9 @@ const (
 	// LabelRun is the name of the AgentRun, on its pods and ConfigMaps (cut to 63 bytes).
 	LabelRun = "codeact.dev/run"
 	// LabelRunUID is the UID of the AgentRun.
-	LabelRunUID = "codeact.dev/run-uid"
+	LabelRunUID = contract.LabelRunUID
 	// LabelGeneration is the execution generation.
-	LabelGeneration = "codeact.dev/execution-generation"
+	LabelGeneration = contract.LabelGeneration
 	// AnnotationExecutionDigest is the digest of what the spec asked for, on the
 	// ConfigMap and the pod: it tells which spec a pod executes when the status
 	// write that should have said so was lost.

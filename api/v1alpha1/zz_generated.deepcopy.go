@@ -161,6 +161,11 @@ func (in *AgentRunStatus) DeepCopyInto(out *AgentRunStatus) {
 		*out = new(v1.JSON)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Media != nil {
+		in, out := &in.Media, &out.Media
+		*out = new(contract.MediaRef)
+		**out = **in
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]metav1.Condition, len(*in))

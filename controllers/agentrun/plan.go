@@ -94,6 +94,9 @@ type Outcome struct {
 	// is there for every success.
 	Output       json.RawMessage
 	OutputDigest string
+	// Media names the pictures that the tools left, whether the run succeeded or
+	// not.
+	Media *contract.MediaRef
 }
 
 // Done says how far act came.

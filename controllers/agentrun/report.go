@@ -85,6 +85,8 @@ func mergeCalls(had, got []contract.Call) []contract.Call {
 		out[i].State, out[i].Reason = c.State, c.Reason
 		out[i].ResultDigest, out[i].ResultBytes = orElse(c.ResultDigest, out[i].ResultDigest), max(c.ResultBytes, out[i].ResultBytes)
 		out[i].EndTime = orElse(c.EndTime, out[i].EndTime)
+		out[i].Receipt, out[i].Attempts = orElse(c.Receipt, out[i].Receipt), max(c.Attempts, out[i].Attempts)
+		out[i].PrecisionLoss = out[i].PrecisionLoss || c.PrecisionLoss
 	}
 	return out
 }
@@ -111,7 +113,7 @@ func (l *look) closing() *contract.Execution {
 func outcomeOf(e *contract.Execution) *Outcome {
 	if e.Result == contract.ResultSucceeded {
 		o := &Outcome{Succeeded: true, Reason: v1alpha1.ReasonSucceeded, Message: "the program returned",
-			Output: json.RawMessage(e.Output), OutputDigest: e.OutputDigest}
+			Output: json.RawMessage(e.Output), OutputDigest: e.OutputDigest, Media: e.Media}
 		if len(o.Output) == 0 {
 			o.Message = "the program returned, but its output did not fit the report that came when the API could not be reached: only its digest is known"
 		}
@@ -121,7 +123,7 @@ func outcomeOf(e *contract.Execution) *Outcome {
 	if calls := contract.Ambiguous(e.Calls); len(calls) > 0 {
 		msg += "; " + nameCalls(calls)
 	}
-	return &Outcome{Reason: string(e.Error.Reason), Message: msg}
+	return &Outcome{Reason: string(e.Error.Reason), Message: msg, Media: e.Media}
 }
 
 func failed(r contract.Reason, format string, args ...any) *Outcome {

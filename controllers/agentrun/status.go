@@ -42,7 +42,7 @@ func Settle(op settings.Operator, s Snapshot, p Plan, done Done) v1alpha1.AgentR
 	outcome, reason, message := l.verdict(p, done)
 	if outcome == nil {
 		// An ended run that is executed again has no end any more.
-		st.Output, st.OutputDigest, st.CompletionTime = nil, "", nil
+		st.Output, st.OutputDigest, st.Media, st.CompletionTime = nil, "", nil, nil
 		c.Set(v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, reason, message)
 		c.Working(reason, message)
 		pinned(c, st.Pinned, metav1.ConditionUnknown, reason, message)
@@ -107,6 +107,7 @@ func (l *look) refusal(r *Refusal) (*Outcome, string, string) {
 
 // end writes the final conditions.
 func end(c status.Conditions, st *v1alpha1.AgentRunStatus, o *Outcome) {
+	st.Media = o.Media.DeepCopy()
 	if o.Succeeded {
 		if len(o.Output) > 0 {
 			st.Output = &apiextensionsv1.JSON{Raw: o.Output}

@@ -1,6 +1,7 @@
 // Package report is the only part of the runtime that talks to the Kubernetes
 // API. It claims an execution for its pod, writes the journal through, and
-// delivers the report; all of it is one field, status.execution of one AgentRun.
+// delivers the report: all of it is one field, status.execution of one AgentRun.
+// Beside it, it leaves the media of the run's result in one ConfigMap.
 package report
 
 import (
@@ -59,7 +60,8 @@ const UserAgent = "codeact-runtime"
 // Client speaks about one execution generation of one AgentRun.
 type Client struct {
 	cfg  Config
-	rest rest.Interface
+	rest rest.Interface // of our group
+	core rest.Interface
 }
 
 // New returns a client; it sends nothing yet.
@@ -81,11 +83,17 @@ func New(cfg Config) (*Client, error) {
 	api.UserAgent = UserAgent
 	api.NegotiatedSerializer = serializer.NewCodecFactory(statusScheme()).WithoutConversion()
 	api.QPS = -1 // a run makes a handful of requests, none of which may wait
-	c, err := rest.RESTClientFor(api)
+	ours, err := rest.RESTClientFor(api)
 	if err != nil {
 		return nil, fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
-	return &Client{cfg: cfg, rest: c}, nil
+	core := rest.CopyConfig(api)
+	core.GroupVersion, core.APIPath = &schema.GroupVersion{Version: "v1"}, "/api"
+	v1, err := rest.RESTClientFor(core)
+	if err != nil {
+		return nil, fmt.Errorf("client of the Kubernetes API: %w", err)
+	}
+	return &Client{cfg: cfg, rest: ours, core: v1}, nil
 }
 
 // statusScheme knows the API server's own errors and nothing else.

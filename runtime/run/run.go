@@ -97,8 +97,8 @@ func (p *process) run(ctx context.Context) (int, error) {
 	if err := p.claim(ctx); err != nil {
 		return p.notClaimed(err)
 	}
-	e := p.execute(ctx, started)
-	return p.deliver(ctx, e)
+	e, o := p.execute(ctx, started)
+	return p.deliver(ctx, e, o)
 }
 
 // load reads the bundle and believes nothing of it before its digest holds.
@@ -140,7 +140,7 @@ func (p *process) claim(ctx context.Context) error {
 
 // execute runs the program under the run's own deadline, until the pod is told
 // to stop.
-func (p *process) execute(ctx context.Context, started *engine) contract.Execution {
+func (p *process) execute(ctx context.Context, started *engine) (contract.Execution, loop.Outcome) {
 	e := p.claimed.Execution
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -159,7 +159,7 @@ func (p *process) execute(ctx context.Context, started *engine) contract.Executi
 	o := p.loop(ctx, started)
 	o.Fault = unsettled(o.Fault, o.Calls)
 	o.Report(&e, p.Now())
-	return e
+	return e, o
 }
 
 func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
@@ -177,16 +177,13 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	})
 }
 
-// deliver brings the report out on both ways: the termination message first,
-// which needs nobody, then the API.
-func (p *process) deliver(ctx context.Context, e contract.Execution) (int, error) {
+// deliver brings the report out on both ways: the termination message, which
+// needs nobody, then the API. Before that, it stores the media, so that a report
+// never names what is not there.
+func (p *process) deliver(ctx context.Context, e contract.Execution, o loop.Outcome) (int, error) {
 	code := ExitFailed
 	if e.Result == contract.ResultSucceeded {
 		code = ExitSucceeded
-	}
-	message, err := e.TerminationMessage()
-	if err == nil {
-		err = writeMessage(p.TerminationPath, message)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.ReportFor)
 	defer cancel()
@@ -195,7 +192,29 @@ func (p *process) deliver(ctx context.Context, e contract.Execution) (int, error
 		<-over.Done()
 		t.Stop()
 	})()
-	return code, errors.Join(err, p.client.Final(ctx, e))
+	lost := p.keep(ctx, &e, o)
+	message, err := e.TerminationMessage()
+	if err == nil {
+		err = writeMessage(p.TerminationPath, message)
+	}
+	return code, errors.Join(lost, err, p.client.Final(ctx, e))
+}
+
+// keep stores the media of the result. That they could not be stored is no
+// reason for a run to fail: its effects and its output stand.
+func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcome) error {
+	if o.Media == nil {
+		return nil
+	}
+	// Half of the time is left for the report itself.
+	ctx, cancel := context.WithTimeout(ctx, min(p.ReportFor, p.GraceFor)/2)
+	defer cancel()
+	ref, err := p.client.StoreMedia(ctx, o.Media, o.MediaSeq)
+	if err != nil {
+		return fmt.Errorf("the media of the result are lost: %w", err)
+	}
+	e.Media = ref
+	return nil
 }
 
 // notClaimed says, where a person will look for it, why nothing was executed.

@@ -5,6 +5,7 @@ package reporttest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -25,6 +27,7 @@ type API struct {
 	run     Run
 	version int
 	writes  []contract.Execution
+	maps    map[string]corev1.ConfigMap
 	// intercept may answer a request itself; the number counts the requests of
 	// the method from 1.
 	intercept func(w http.ResponseWriter, r *http.Request, n int) (answered bool)
@@ -48,7 +51,7 @@ type Run struct {
 // New starts an API server with the run.
 func New(t *testing.T, run Run) *API {
 	t.Helper()
-	a := &API{run: run, version: 1, counts: map[string]int{}}
+	a := &API{run: run, version: 1, counts: map[string]int{}, maps: map[string]corev1.ConfigMap{}}
 	a.server = httptest.NewServer(http.HandlerFunc(a.serve))
 	t.Cleanup(func() {
 		a.server.CloseClientConnections()
@@ -92,11 +95,40 @@ func (a *API) Count(method string) int {
 	return a.counts[method]
 }
 
+// ConfigMaps returns what was created, by name.
+func (a *API) ConfigMaps() map[string]corev1.ConfigMap {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.maps)
+}
+
 // Take takes a write and loses the answer.
 func (a *API) Take(r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if r.Method == http.MethodPost {
+		a.create(httptest.NewRecorder(), r)
+		return
+	}
 	a.patch(httptest.NewRecorder(), r)
+}
+
+// create takes a ConfigMap, once under each name.
+func (a *API) create(w http.ResponseWriter, r *http.Request) {
+	var cm corev1.ConfigMap
+	if err := json.NewDecoder(r.Body).Decode(&cm); err != nil {
+		a.problems = append(a.problems, "create: "+err.Error())
+		Fail(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	if _, there := a.maps[cm.Name]; there {
+		Fail(w, http.StatusConflict, "AlreadyExists")
+		return
+	}
+	a.maps[cm.Name] = cm
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(cm)
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
@@ -115,6 +147,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		a.answer(w)
 	case r.Method == http.MethodPatch && r.URL.Path == path+"/status":
 		a.patch(w, r)
+	case r.Method == http.MethodPost && r.URL.Path == "/api/v1/namespaces/"+a.run.Namespace+"/configmaps":
+		a.create(w, r)
 	default:
 		Fail(w, http.StatusNotFound, "NotFound")
 	}

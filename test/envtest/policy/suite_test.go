@@ -70,6 +70,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	install(ctx, filepath.Join(root, "rbac", "runtime_role.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_report.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_identity.yaml"))
+	install(ctx, filepath.Join(root, "policy", "runtime_results.yaml"))
 	grantEverything(ctx)
 	waitForPolicies(ctx)
 })
@@ -107,7 +108,7 @@ func grantEverything(ctx context.Context) {
 	})).To(Succeed())
 }
 
-// waitForPolicies waits until both policies refuse something: the API server
+// waitForPolicies waits until every policy refuses something: the API server
 // takes them up in the background.
 func waitForPolicies(ctx context.Context) {
 	GinkgoHelper()
@@ -119,6 +120,7 @@ func waitForPolicies(ctx context.Context) {
 		_, err = tenant().CoreV1().Pods(probe.ns).
 			Create(ctx, runtimePod("probe"), metav1.CreateOptions{DryRun: []string{"All"}})
 		g.Expect(err).To(MatchError(ContainSubstring("codeact-runtime-identity")))
+		g.Expect(probe.keep(ctx, probe.token, mediaMap("other"))).To(MatchError(ContainSubstring("codeact-runtime-results")))
 	}).WithContext(ctx).WithTimeout(bound).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
