@@ -71,11 +71,13 @@ const (
 	ReasonSchemaInvalid  Reason = "SchemaInvalid"
 	// ReasonConstraintInvalid is an expression that does not compile or may cost too much.
 	ReasonConstraintInvalid Reason = "ConstraintInvalid"
-	ReasonNameConflict      Reason = "NameConflict"
-	ReasonReservedName      Reason = "ReservedName"
-	ReasonRecursive         Reason = "Recursive"
-	ReasonLimitsTooHigh     Reason = "LimitsTooHigh"
-	ReasonExpired           Reason = "Expired"
+	// ReasonBackendInvalid is a backend that cannot take what the declaration allows.
+	ReasonBackendInvalid Reason = "BackendInvalid"
+	ReasonNameConflict   Reason = "NameConflict"
+	ReasonReservedName   Reason = "ReservedName"
+	ReasonRecursive      Reason = "Recursive"
+	ReasonLimitsTooHigh  Reason = "LimitsTooHigh"
+	ReasonExpired        Reason = "Expired"
 )
 
 // Class says who can do something about a Reason, and whether a program may
@@ -113,7 +115,7 @@ var classes = map[Reason]Class{
 	ReasonStartDeadlineExceeded: ClassRun, ReasonDeadlineExceeded: ClassRun, ReasonInterrupted: ClassRun,
 	ReasonEffectsAmbiguous: ClassRun, ReasonSuperseded: ClassRun,
 
-	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonConstraintInvalid: ClassObject, ReasonNameConflict: ClassObject,
+	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonConstraintInvalid: ClassObject, ReasonBackendInvalid: ClassObject, ReasonNameConflict: ClassObject,
 	ReasonReservedName: ClassObject, ReasonRecursive: ClassObject, ReasonLimitsTooHigh: ClassObject, ReasonExpired: ClassObject,
 }
 

@@ -74,6 +74,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 		return err
 	}
 	op.Ceilings = op.Defaults
+	op.Egress.AllowLoopback = true // where the tools of somebody's own machine are
 	m, err := load(ctx, f.files, in)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ func newPin(l *look) (*Pin, error) {
 		Limits:    l.limits(),
 		TimeoutMs: l.Run.Timeout().Milliseconds(),
 		Tools:     []contract.PinnedTool{},
+		Operator:  l.op.Egress,
 	}
 	switch {
 	case l.Run.Spec.Code != nil:

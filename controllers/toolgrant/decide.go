@@ -51,6 +51,7 @@ var checks = []func(Snapshot) *contract.Fault{
 	checkSchemas,
 	checkSelector,
 	checkConstraints,
+	checkBackend,
 	checkExpiry,
 	checkName,
 }

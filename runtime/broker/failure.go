@@ -18,6 +18,9 @@ const (
 	NeverSent
 	// Answered says that the tool answered that it did not do it.
 	Answered
+	// Done says that the tool answered that it did its work, but that its answer
+	// may not be used. Reason then says why; it is ChildResultInvalid when empty.
+	Done
 )
 
 // Failure is how a Backend fails.
@@ -63,6 +66,11 @@ func judge(f *Failure, e contract.Effect) verdict {
 		v.reason = f.Reason
 	}
 	switch {
+	case f.Proof == Done:
+		v.state = contract.CallCompleted
+		if !f.terminal() {
+			v.reason = contract.ReasonChildResultInvalid
+		}
 	case f.Proof == NeverSent && f.terminal():
 		v.state = contract.CallAbandoned
 	case f.Proof == NeverSent, f.Proof == Answered, e == contract.EffectReadOnly:

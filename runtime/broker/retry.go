@@ -45,9 +45,11 @@ func (fl *flight) try(r Request) (Answer, *Failure) {
 
 // after takes over what an earlier failure of the same call leaves.
 func (f *Failure) after(earlier *Failure) {
-	if f.Proof == Unproven || earlier.Proof == Unproven {
+	switch {
+	case f.Proof == Done: // under the same id, so it is done once
+	case f.Proof == Unproven, earlier.Proof == Unproven:
 		f.Proof = Unproven
-	} else {
+	default:
 		f.Proof = max(f.Proof, earlier.Proof)
 	}
 	if f.Receipt == "" {
@@ -61,7 +63,7 @@ func (fl *flight) again(n int64, alone Proof, f *Failure) bool {
 	retry := fl.t.Retry
 	return retry != nil && fl.t.effect() != contract.EffectEffectful &&
 		n < min(retry.Attempts, maxAttempts) &&
-		alone != Answered && !f.Final && !f.terminal() && f.RetryAfter <= maxRetryAfter
+		alone != Answered && alone != Done && !f.Final && !f.terminal() && f.RetryAfter <= maxRetryAfter
 }
 
 // pause waits before the attempt behind attempt n. It reports false, at once, when

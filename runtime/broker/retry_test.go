@@ -54,6 +54,7 @@ func TestRetry(t *testing.T) {
 		"too long to wait":                    {contract.EffectReadOnly, 3, []*Failure{patient}, 1, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"the worst attempt counts":            {contract.EffectIdempotent, 3, []*Failure{unproven, answered}, 2, contract.ReasonEffectUncertain, "1 x Uncertain EffectUncertain"},
 		"also one in the middle":              {contract.EffectIdempotent, 3, []*Failure{never, unproven, never}, 3, contract.ReasonEffectUncertain, "1 x Uncertain EffectUncertain"},
+		"done is done":                        {contract.EffectIdempotent, 3, []*Failure{unproven, {Proof: Done}}, 2, contract.ReasonChildResultInvalid, "1 x Completed ChildResultInvalid"},
 		"nothing left in any":                 {contract.EffectIdempotent, 2, []*Failure{never, never}, 2, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"a refusal after nothing left":        {contract.EffectIdempotent, 3, []*Failure{never, answered}, 2, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"terminal after something unproven":   {contract.EffectIdempotent, 3, []*Failure{unproven, {Proof: NeverSent, Reason: contract.ReasonBrokerUnavailable}}, 2, contract.ReasonBrokerUnavailable, "1 x Uncertain BrokerUnavailable"},

@@ -71,7 +71,8 @@ func newPod(t *testing.T, source string, effect contract.Effect, tool http.Handl
 	p.bundle = contract.Bundle{
 		Run:    contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 2},
 		Source: source, SourceDigest: contract.Digest([]byte(source)), Limits: contract.DefaultLimits(), TimeoutMs: 60_000,
-		Tools: []contract.PinnedTool{{Tool: pay, Digest: digest, Backend: contract.Backend{HTTP: &contract.HTTPBackend{URL: s.URL}}, TimeoutMs: 30_000}},
+		Operator: contract.OperatorPolicy{AllowLoopback: true},
+		Tools:    []contract.PinnedTool{{Tool: pay, Digest: digest, Backend: contract.Backend{HTTP: &contract.HTTPBackend{URL: s.URL}}, TimeoutMs: 30_000}},
 	}
 	p.pin()
 	return p

@@ -2,6 +2,8 @@ package egress
 
 import (
 	"crypto/x509"
+	"io"
+	"os"
 	"sync"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
@@ -26,4 +28,29 @@ func roots() *x509.CertPool {
 		}
 	}
 	return pool
+}
+
+// maxRootsBytes bounds the file of root certificates: a ConfigMap's bound.
+const maxRootsBytes = 1 << 20
+
+// readRoots reads the root certificates of a tool. Nobody but their issuers is
+// trusted then. The error is a *TrustError.
+func readRoots(file string) (*x509.CertPool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, &TrustError{"could not be read"}
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxRootsBytes+1))
+	switch {
+	case err != nil:
+		return nil, &TrustError{"could not be read"}
+	case len(text) > maxRootsBytes:
+		return nil, &TrustError{"is larger than 1 MiB"}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, &TrustError{"holds no certificate"}
+	}
+	return pool, nil
 }

@@ -24,7 +24,7 @@ func (f fixed) Credential(string) ([]byte, error) { return []byte(f), nil }
 func TestProjection(t *testing.T) {
 	bundle := contract.Bundle{
 		Run:    contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 1},
-		Labels: map[string]string{"tier": "a", "app": "b"},
+		Labels: map[string]string{"tier": "a", "app": "b"}, Operator: local.Operator,
 	}
 	tests := map[string]struct {
 		capabilities []string
@@ -61,7 +61,7 @@ func TestProjection(t *testing.T) {
 				t.Errorf("projected headers (-want +got):\n%s", diff)
 			}
 			wantBase := map[string]string{
-				"Body": `{"a":1}`, "Method": "POST", "Content-Type": "application/json", "Accept": "application/json",
+				"Body": `{"a":1}`, "Method": "POST", "Content-Type": "application/json", "Accept": "application/json, " + contract.ResultMediaType,
 				"User-Agent": egress.UserAgent, "Idempotency-Key": "u:1:1", "Content-Length": "7", "Connection": "close",
 			}
 			if diff := cmp.Diff(wantBase, base); diff != "" {
@@ -80,7 +80,7 @@ func TestUnusableCredentialSendsNothing(t *testing.T) {
 		creds egress.Credentials
 	}{
 		"none at hand":      {nil},
-		"no file":           {egress.Files{func(string) string { return filepath.Join(dir, "absent") }}},
+		"no file":           {egress.Files{Path: func(string) string { return filepath.Join(dir, "absent") }}},
 		"empty":             {fixed("")},
 		"only a newline":    {fixed("\n")},
 		"two lines":         {fixed("hunter2\nX-Evil: 1")},
@@ -88,11 +88,11 @@ func TestUnusableCredentialSendsNothing(t *testing.T) {
 		"NUL":               {fixed("hunter2\x00")},
 		"not ASCII":         {fixed("hunter2é")},
 		"too long":          {fixed(strings.Repeat("hunter2", 32<<10))},
-		"a folder, no file": {egress.Files{func(string) string { return dir }}},
+		"a folder, no file": {egress.Files{Path: func(string) string { return dir }}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, f := call(t, newBackend(t, contract.Bundle{}, tool(s.URL, contract.CapabilityAuth), tc.creds))
+			_, f := call(t, newBackend(t, local, tool(s.URL, contract.CapabilityAuth), tc.creds))
 			if f == nil || f.Proof != broker.NeverSent || f.Reason != contract.ReasonBrokerUnavailable {
 				t.Fatalf("failure %+v, want BrokerUnavailable and NeverSent", f)
 			}
@@ -114,7 +114,7 @@ func TestRotatedCredentialCounts(t *testing.T) {
 	}))
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "credential")
-	b := newBackend(t, contract.Bundle{}, tool(s.URL, contract.CapabilityAuth), egress.Files{func(string) string { return file }})
+	b := newBackend(t, local, tool(s.URL, contract.CapabilityAuth), egress.Files{Path: func(string) string { return file }})
 	for _, c := range []string{"one", "two\n"} {
 		if err := os.WriteFile(file, []byte(c), 0o600); err != nil {
 			t.Fatal(err)
