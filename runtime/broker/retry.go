@@ -17,7 +17,8 @@ const (
 	// more is not tried again.
 	maxRetryAfter = 30 * time.Second
 	// leaveAfter is the time that a backend has to return once its context is
-	// done. One that does not is left behind, and has proven nothing.
+	// done. One that does not is left behind, has proven nothing and is not tried
+	// again, since it is still at it.
 	leaveAfter = 250 * time.Millisecond
 )
 
@@ -115,6 +116,7 @@ func asFailure(ctx context.Context, name string, err error, timeout time.Duratio
 	if own, ok := errors.AsType[*Failure](err); ok {
 		*f = *own
 	}
+	f.Final = f.Final || errors.Is(err, errLeftBehind)
 	if errors.Is(context.Cause(ctx), errCallTimeout) && f.Proof != Answered && f.Reason == "" {
 		f.Message = "tool " + name + " did not answer within " + timeout.String()
 	}
