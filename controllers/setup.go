@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +37,7 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // CacheOptions keeps the manager's memory to what it owns: runtime pods, the
-// runtime's identity and the product's kinds. ConfigMaps and Secrets are never
+// runtime's identity and the product's kinds, and the labels of namespaces. ConfigMaps and Secrets are never
 // cached, and Secrets never read.
 func CacheOptions() (cache.Options, error) {
 	runtimePods, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.Exists, nil)
@@ -51,8 +52,17 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.Pod{}:            {Label: labels.NewSelector().Add(*runtimePods)},
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
+			&corev1.Namespace{}:      {Transform: onlyLabels},
 		},
 	}, nil
+}
+
+// onlyLabels keeps of each Namespace what grants ask for.
+func onlyLabels(o any) (any, error) {
+	if ns, ok := o.(*metav1.PartialObjectMetadata); ok {
+		ns.ManagedFields, ns.Annotations, ns.OwnerReferences, ns.Finalizers = nil, nil, nil, nil
+	}
+	return o, nil
 }
 
 // slim keeps of each run only what is looked at again.
@@ -93,6 +103,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, op settings.Operator, concurre
 	return nil
 }
 
+func offered(o client.Object) []string {
+	if g := o.(*v1alpha1.ToolGrant); g.Offered() {
+		return []string{g.Spec.Tool.Name}
+	}
+	return nil
+}
+
 // Index registers the indexes by which the reconcilers find objects.
 func Index(ctx context.Context, i client.FieldIndexer) error {
 	for _, x := range []struct {
@@ -103,6 +120,7 @@ func Index(ctx context.Context, i client.FieldIndexer) error {
 		{&v1alpha1.ToolGrant{}, toolgrant.IndexTool, func(o client.Object) []string {
 			return []string{o.(*v1alpha1.ToolGrant).Spec.Tool.Name}
 		}},
+		{&v1alpha1.ToolGrant{}, toolgrant.IndexOffered, offered},
 		{&v1alpha1.Recipe{}, recipe.IndexToolName, func(o client.Object) []string {
 			return []string{o.(*v1alpha1.Recipe).EffectiveToolName()}
 		}},

@@ -32,21 +32,37 @@ type Authority struct {
 	// Selects reports whether a run with these labels may use the grant; nil
 	// means every run.
 	Selects func(labels map[string]string) bool
+	// AllowsNamespace reports whether runs of another namespace, with this name
+	// and these labels, may use the grant; nil means none. Those of the grant's own
+	// namespace always may.
+	AllowsNamespace func(name string, labels map[string]string) bool
+	// Approval says whether somebody must approve each call; empty is Never.
+	Approval Approval
+	// Constraints must hold for every call, ResultConstraints for every result.
+	Constraints, ResultConstraints []Constraint
+	// Retry says how often a call is tried; nil is once.
+	Retry *Retry
 	// MaxCallsPerRun bounds the calls of one run, from 1; 0 means no bound of its own.
 	MaxCallsPerRun int64
 	// NotAfter ends the grant; zero means never.
 	NotAfter time.Time
-	// Timeout bounds one call.
+	// Timeout bounds one attempt of a call.
 	Timeout time.Duration
 }
 
 // Subject is the run for which tools are sought.
 type Subject struct {
-	Namespace string
-	Labels    map[string]string
+	// Namespace is the run's, with its labels.
+	Namespace       string
+	NamespaceLabels map[string]string
+	// Labels are the run's own.
+	Labels map[string]string
 	// Recipe is the name of the run's Recipe, or "".
 	Recipe string
-	Now    time.Time
+	// RecipeTools are the tool names of the Recipes of the namespace, each with the
+	// Recipe's name. Code never calls a recipe, nor a tool that is called like one.
+	RecipeTools map[string]string
+	Now         time.Time
 }
 
 // Policy is the operator's part in eligibility.
@@ -67,6 +83,7 @@ const (
 	RuleCodeAct      Rule = "CodeAct"
 	RuleProfile      Rule = "Profile"
 	RuleCapabilities Rule = "Capabilities"
+	RuleApproval     Rule = "Approval"
 	RuleHardDeny     Rule = "HardDeny"
 )
 
@@ -109,44 +126,68 @@ func judge(s Subject, p Policy, grants []Grant, name string) (Grant, Rule, strin
 	if why != "" {
 		return g, RuleGrant, why
 	}
-	t := g.Tool.Defaulted()
+	t, of := g.Tool.Defaulted(), g.seenFrom(s.Namespace)
 	switch {
 	case t.Kind != KindFunction:
-		return g, RuleKind, fmt.Sprintf("a tool of kind %s is never callable from code", t.Kind)
+		return g, RuleKind, fmt.Sprintf("ToolGrant %s declares a tool of kind %s, and only a Function is callable from code", of, t.Kind)
 	case t.CodeAct == CodeActDeny:
-		return g, RuleCodeAct, "its declaration says codeAct: Deny"
+		return g, RuleCodeAct, fmt.Sprintf("ToolGrant %s declares it with codeAct: Deny", of)
 	case t.CodeAct == CodeActInherit && p.CodeActDefault == CodeActDeny:
-		return g, RuleCodeAct, "its declaration says codeAct: Inherit and the operator's default is Deny"
+		return g, RuleCodeAct, fmt.Sprintf("ToolGrant %s declares it with codeAct: Inherit, and the operator's default is Deny; declare codeAct: Allow if code may call it", of)
 	case t.Profile != ProfileStrict:
-		return g, RuleProfile, fmt.Sprintf("its dependency profile is %s; only Strict is callable from code", t.Profile)
+		return g, RuleProfile, fmt.Sprintf("ToolGrant %s declares it with the dependency profile %s, and only Strict is callable from code", of, t.Profile)
 	}
 	for _, c := range t.Capabilities {
 		if !slices.Contains(g.Authority.Capabilities, c) {
-			return g, RuleCapabilities, fmt.Sprintf("it asks for the capability %q, which ToolGrant %s does not grant", c, g.Name)
+			return g, RuleCapabilities, fmt.Sprintf("it asks for the capability %q, which ToolGrant %s does not grant; add it to spec.grant.capabilities", c, of)
 		}
 	}
-	if slices.Contains(p.HardDeny, name) {
-		return g, RuleHardDeny, "the operator denies this name to code"
+	recipe, called := s.RecipeTools[name]
+	switch {
+	case g.Authority.Approval != "" && g.Authority.Approval != ApprovalNever:
+		return g, RuleApproval, fmt.Sprintf("ToolGrant %s has approval: %s, and nobody can approve a call from code", of, g.Authority.Approval)
+	case slices.Contains(p.HardDeny, name):
+		return g, RuleHardDeny, "the operator denies this name to code; give the tool another name"
+	case called:
+		return g, RuleHardDeny, fmt.Sprintf("Recipe %s is called the same, and code never calls a recipe; rename one of the two", recipe)
 	}
 	return g, "", ""
 }
 
+// seenFrom names the grant to users of a namespace: a grant of another one is
+// named with it.
+func (g Grant) seenFrom(namespace string) string {
+	if g.Namespace == namespace {
+		return g.Name
+	}
+	return g.Namespace + "/" + g.Name
+}
+
+// offeredTo reports whether runs of the subject's namespace may know the grant.
+func (g Grant) offeredTo(s Subject) bool {
+	return g.Namespace == s.Namespace ||
+		g.Authority.AllowsNamespace != nil && g.Authority.AllowsNamespace(s.Namespace, s.NamespaceLabels)
+}
+
 // usable finds the one Ready grant of exactly this name that the run may use,
 // or says why there is none: of several grants, the one that comes nearest. The
-// order of the grants does not matter, since a cache has none.
+// order of the grants does not matter, since a cache has none. Of a grant that is
+// not offered to the namespace nothing is told.
 func usable(s Subject, grants []Grant, name string) (Grant, string) {
 	var found []Grant
-	why, nearest, by := fmt.Sprintf("no ToolGrant of this namespace declares a tool named %q", name), tooFar, ""
+	why := fmt.Sprintf("no ToolGrant of this namespace, and none that another one offers to it, declares a tool named %q", name)
+	nearest, by := tooFar, ""
 	for _, g := range grants {
-		if g.Tool.Name != name || g.Namespace != s.Namespace {
+		if g.Tool.Name != name || !g.offeredTo(s) {
 			continue
 		}
-		how, w := barred(s, g)
+		of := g.seenFrom(s.Namespace)
+		how, w := barred(s, g, of)
 		if how == within {
 			found = append(found, g)
 		}
-		if how > nearest || how == nearest && g.Name < by {
-			why, nearest, by = w, how, g.Name
+		if how > nearest || how == nearest && of < by {
+			why, nearest, by = w, how, of
 		}
 	}
 	switch len(found) {
@@ -154,10 +195,13 @@ func usable(s Subject, grants []Grant, name string) (Grant, string) {
 		return Grant{}, why
 	case 1:
 		return found[0], ""
-	default:
-		slices.SortFunc(found, func(a, b Grant) int { return strings.Compare(a.Name, b.Name) })
-		return Grant{}, fmt.Sprintf("ambiguous: ToolGrants %s and %s both declare it; remove one", found[0].Name, found[1].Name)
 	}
+	names := make([]string, 0, len(found))
+	for _, g := range found {
+		names = append(names, g.seenFrom(s.Namespace))
+	}
+	slices.Sort(names)
+	return Grant{}, fmt.Sprintf("ambiguous: ToolGrants %s and %s both give it to this run; remove one, or limit one to other runs", names[0], names[1])
 }
 
 // How near a grant comes to a run that asks for its tool.
@@ -169,18 +213,19 @@ const (
 	within
 )
 
-// barred says why the run may not use a grant of the right name.
-func barred(s Subject, g Grant) (how int, why string) {
+// barred says why the run may not use a grant of the right name, which is called
+// of there.
+func barred(s Subject, g Grant, of string) (how int, why string) {
 	a := g.Authority
 	switch {
 	case !a.NotAfter.IsZero() && s.Now.After(a.NotAfter):
-		return expired, fmt.Sprintf("ToolGrant %s expired at %s", g.Name, a.NotAfter.UTC().Format(time.RFC3339))
+		return expired, fmt.Sprintf("ToolGrant %s expired at %s; move its spec.grant.notAfter to renew it", of, a.NotAfter.UTC().Format(time.RFC3339))
 	case !g.Ready:
-		return notReady, fmt.Sprintf("ToolGrant %s is not Ready", g.Name)
+		return notReady, fmt.Sprintf("ToolGrant %s is not Ready; its conditions say why", of)
 	case len(a.Recipes) > 0 && !slices.Contains(a.Recipes, s.Recipe):
-		return notForRun, fmt.Sprintf("ToolGrant %s is only for the recipes %s", g.Name, strings.Join(a.Recipes, ", "))
+		return notForRun, fmt.Sprintf("ToolGrant %s is only for the recipes %s", of, strings.Join(a.Recipes, ", "))
 	case a.Selects != nil && !a.Selects(s.Labels):
-		return notForRun, fmt.Sprintf("ToolGrant %s does not select the labels of this run", g.Name)
+		return notForRun, fmt.Sprintf("ToolGrant %s does not select the labels of this run", of)
 	}
 	return within, ""
 }

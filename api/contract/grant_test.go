@@ -15,6 +15,10 @@ func grantOf(tool string, edit func(*Grant)) Grant {
 	return g
 }
 
+func everyone(string, map[string]string) bool { return true }
+
+func developers(_ string, l map[string]string) bool { return l["env"] == "dev" }
+
 func TestEligible(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
@@ -52,6 +56,44 @@ func TestEligible(t *testing.T) {
 		"of another profile":       {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Profile = ProfileLegacy })}, wantRule: RuleProfile},
 		"that lacks a capability":  {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Capabilities = []string{"auth"} })}, wantRule: RuleCapabilities},
 		"on the hard-deny list":    {grants: []Grant{grantOf("x", nil)}, policy: Policy{HardDeny: []string{"x"}}, wantRule: RuleHardDeny},
+		"that needs approvals":     {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.Approval = ApprovalRequired })}, wantRule: RuleApproval},
+		"that never needs one":     {grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.Approval = ApprovalNever })}},
+		"that needs approvals and is denied": {
+			grants: []Grant{grantOf("x", func(g *Grant) { g.Authority.Approval = ApprovalRequired })},
+			policy: Policy{HardDeny: []string{"x"}}, wantRule: RuleApproval,
+		},
+		"that lacks a capability and needs approvals": {
+			grants: []Grant{grantOf("x", func(g *Grant) {
+				g.Tool.Capabilities, g.Authority.Approval = []string{"auth"}, ApprovalRequired
+			})},
+			wantRule: RuleCapabilities,
+		},
+		"that a recipe is called like": {
+			grants:  []Grant{grantOf("x", nil)},
+			subject: func(s *Subject) { s.RecipeTools = map[string]string{"x": "sweep"} }, wantRule: RuleHardDeny,
+		},
+		"of a model": {grants: []Grant{grantOf("x", func(g *Grant) { g.Tool.Kind, g.Tool.CodeAct = KindModel, CodeActAllow })}, wantRule: RuleKind},
+		"of another namespace that allows all": {
+			grants: []Grant{grantOf("x", func(g *Grant) { g.Namespace, g.Authority.AllowsNamespace = "team-b", everyone })},
+		},
+		"of another namespace that allows this one by its labels": {
+			grants: []Grant{grantOf("x", func(g *Grant) { g.Namespace, g.Authority.AllowsNamespace = "team-b", developers })},
+		},
+		"of another namespace that allows others": {
+			grants:  []Grant{grantOf("x", func(g *Grant) { g.Namespace, g.Authority.AllowsNamespace = "team-b", developers })},
+			subject: func(s *Subject) { s.NamespaceLabels = map[string]string{"env": "prod"} }, wantRule: RuleGrant,
+		},
+		"of the run's namespace that allows others only": {
+			grants:  []Grant{grantOf("x", func(g *Grant) { g.Authority.AllowsNamespace = developers })},
+			subject: func(s *Subject) { s.NamespaceLabels = nil },
+		},
+		"two, of which one is of a namespace that does not allow this one": {
+			grants: []Grant{grantOf("x", nil), grantOf("x", func(g *Grant) { g.Namespace = "team-b" })},
+		},
+		"two, of which one is offered": {
+			grants:   []Grant{grantOf("x", nil), grantOf("x", func(g *Grant) { g.Namespace, g.Authority.AllowsNamespace = "team-b", everyone })},
+			wantRule: RuleGrant,
+		},
 		"with all that can be wrong": {
 			grants: []Grant{grantOf("x", func(g *Grant) {
 				g.Tool.CodeAct, g.Tool.Profile, g.Tool.Capabilities = CodeActDeny, ProfileLegacy, []string{"auth"}
@@ -61,7 +103,7 @@ func TestEligible(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := Subject{Namespace: "team-a", Now: now}
+			s := Subject{Namespace: "team-a", NamespaceLabels: map[string]string{"env": "dev"}, Now: now}
 			if tc.subject != nil {
 				tc.subject(&s)
 			}
@@ -107,15 +149,20 @@ func TestEligibleNamesTheNearest(t *testing.T) {
 	other := func(g *Grant) { g.Authority.Recipes = []string{"sweep"} }
 	old := func(g *Grant) { g.Ready, g.Authority.NotAfter = false, time.Unix(1, 0) }
 	ready := func(*Grant) {}
+	offered := func(g *Grant) { g.Namespace, g.Authority.AllowsNamespace = "team-b", everyone }
+	hidden := func(g *Grant) { g.Namespace, g.Ready = "team-b", false }
 	tests := map[string]struct {
 		a, b Grant
 		want string
 	}{
 		"for another recipe and not Ready": {named("b", other), named("a", unready), "ToolGrant b is only for the recipes sweep"},
-		"expired and not Ready":            {named("b", old), named("a", unready), "ToolGrant b expired at 1970-01-01T00:00:01Z"},
+		"expired and not Ready":            {named("b", old), named("a", unready), "ToolGrant b expired at 1970-01-01T00:00:01Z; move its spec.grant.notAfter to renew it"},
 		"for another recipe and expired":   {named("b", other), named("a", old), "ToolGrant b is only for the recipes sweep"},
-		"two that are not Ready":           {named("b", unready), named("a", unready), "ToolGrant a is not Ready"},
-		"two that are Ready":               {named("b", ready), named("a", ready), "ambiguous: ToolGrants a and b both declare it; remove one"},
+		"two that are not Ready":           {named("b", unready), named("a", unready), "ToolGrant a is not Ready; its conditions say why"},
+		"one here and one that is offered": {named("b", ready), named("a", offered), "ambiguous: ToolGrants b and team-b/a both give it to this run; remove one, or limit one to other runs"},
+		"an offered one for other recipes": {named("b", unready), named("a", func(g *Grant) { offered(g); other(g) }), "ToolGrant team-b/a is only for the recipes sweep"},
+		"one that is not offered":          {named("b", unready), named("a", hidden), "ToolGrant b is not Ready; its conditions say why"},
+		"two that are Ready":               {named("b", ready), named("a", ready), "ambiguous: ToolGrants a and b both give it to this run; remove one, or limit one to other runs"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,9 @@ const (
 	EnvBundleDigest = "CODEACT_BUNDLE_DIGEST"
 	EnvPodName      = "CODEACT_POD_NAME"
 	EnvPodUID       = "CODEACT_POD_UID"
+	// EnvTraceEndpoint is the collector of traces, by the name that OpenTelemetry's
+	// own exporters read; without it nothing is traced.
+	EnvTraceEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 	// PodGraceSeconds is the time between the order to end and the kill: the
 	// runtime stops its program and reports in it.

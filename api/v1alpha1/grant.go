@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,28 +27,106 @@ func (g *ToolGrant) Declaration() contract.Tool {
 }
 
 // Contract returns the grant as the eligibility rules and the pin see it. A
-// runSelector that cannot be read selects nothing.
+// selector that cannot be read selects nothing.
 func (g *ToolGrant) Contract() contract.Grant {
-	a := g.Spec.Grant
-	out := contract.Grant{
+	return contract.Grant{
 		Namespace: g.Namespace, Name: g.Name, UID: string(g.UID), Generation: g.Generation,
-		Ready: IsReady(g.Status.Conditions, g.Generation), Tool: g.Declaration(), Auth: g.Spec.Auth.contract(),
-		Authority: contract.Authority{
-			Capabilities: a.Capabilities, Recipes: a.Recipes, Selects: selects(a.RunSelector),
-			Timeout: contract.DefaultCallTimeout,
-		},
+		Ready: IsReady(g.Status.Conditions, g.Generation), Tool: g.Declaration(),
+		Backend: g.Spec.backend(), Auth: g.Spec.Auth.contract(), Authority: g.authority(),
 	}
-	if g.Spec.Backend.HTTP != nil {
-		out.Backend.HTTP = &contract.HTTPBackend{URL: g.Spec.Backend.HTTP.URL}
+}
+
+func (g *ToolGrant) authority() contract.Authority {
+	a := g.Spec.Grant
+	out := contract.Authority{
+		Capabilities: a.Capabilities, Recipes: a.Recipes, Selects: selects(a.RunSelector),
+		AllowsNamespace: g.Spec.allowsNamespace(), Approval: a.Approval,
+		Constraints: constraints(a.Constraints), ResultConstraints: constraints(a.ResultConstraints),
+		Timeout: contract.DefaultCallTimeout,
+	}
+	if a.Retry != nil && g.Declaration().Effect != contract.EffectEffectful {
+		out.Retry = a.Retry.contract()
 	}
 	if a.MaxCallsPerRun != nil {
-		out.Authority.MaxCallsPerRun = *a.MaxCallsPerRun
+		out.MaxCallsPerRun = *a.MaxCallsPerRun
 	}
 	if a.NotAfter != nil {
-		out.Authority.NotAfter = a.NotAfter.Time
+		out.NotAfter = a.NotAfter.Time
 	}
 	if a.Timeout != nil {
-		out.Authority.Timeout = a.Timeout.Duration
+		out.Timeout = a.Timeout.Duration
+	}
+	return out
+}
+
+// Offered reports whether runs of other namespaces may use the grant at all.
+func (g *ToolGrant) Offered() bool { return g.Spec.allowsNamespace() != nil }
+
+// allowsNamespace is nil when no other namespace may use the grant. What a pod
+// mounts for a tool is of the run's namespace, so a grant that names a Secret or a
+// ConfigMap is never offered: it would be another one of the same name.
+func (s *ToolGrantSpec) allowsNamespace() func(string, map[string]string) bool {
+	n := s.AllowedNamespaces
+	if n == nil || s.Auth != nil && s.Auth.SecretRef != nil || s.caBundle() != nil {
+		return nil
+	}
+	switch n.From {
+	case NamespacesAll:
+		return func(string, map[string]string) bool { return true }
+	case NamespacesSelector:
+		if n.Selector == nil {
+			return nil
+		}
+		match := selects(n.Selector)
+		return func(_ string, l map[string]string) bool { return match(l) }
+	case NamespacesSame:
+	}
+	return nil
+}
+
+func (s *ToolGrantSpec) backend() contract.Backend {
+	var out contract.Backend
+	if h := s.Backend.HTTP; h != nil {
+		out.HTTP = &contract.HTTPBackend{URL: h.URL, Method: h.Method, Response: h.Response}
+		for _, x := range h.Headers {
+			out.HTTP.Headers = append(out.HTTP.Headers, contract.HTTPHeader{Name: x.Name, Value: x.Value})
+		}
+	}
+	if m := s.Backend.MCP; m != nil {
+		out.MCP = &contract.MCPBackend{URL: m.URL, Tool: m.Tool}
+		if m.Tool == "" {
+			out.MCP.Tool = s.Tool.Name
+		}
+	}
+	if ca := s.caBundle(); ca != nil {
+		out.CA = &contract.CABundle{ConfigMap: ca.Name, Key: ca.Key}
+	}
+	return out
+}
+
+func (s *ToolGrantSpec) caBundle() *ConfigMapKeyReference {
+	switch {
+	case s.Backend.HTTP != nil:
+		return s.Backend.HTTP.CABundle
+	case s.Backend.MCP != nil:
+		return s.Backend.MCP.CABundle
+	}
+	return nil
+}
+
+// contract takes the place of the defaults, too: an object may be older than they.
+func (r *Retry) contract() *contract.Retry {
+	out := &contract.Retry{Attempts: r.Attempts, BackoffMs: DefaultBackoff.Milliseconds()}
+	if r.Backoff != nil {
+		out.BackoffMs = r.Backoff.Milliseconds()
+	}
+	return out
+}
+
+func constraints(list []Constraint) []contract.Constraint {
+	var out []contract.Constraint
+	for _, c := range list {
+		out = append(out, contract.Constraint{Expression: c.Expression, Message: c.Message})
 	}
 	return out
 }
@@ -60,6 +139,9 @@ func ContractGrants(grants []ToolGrant) []contract.Grant {
 	}
 	return out
 }
+
+// DefaultBackoff is the wait before the second attempt when a retry says none.
+const DefaultBackoff = 200 * time.Millisecond
 
 func (a *ToolAuth) contract() contract.Auth {
 	switch {

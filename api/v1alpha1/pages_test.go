@@ -14,7 +14,7 @@ import (
 )
 
 // theirs are fields whose inside is Kubernetes' own and documented there.
-var theirs = []string{"conditions", "resources", "tolerations", "runSelector", "nodeSelector"}
+var theirs = []string{"conditions", "resources", "tolerations", "runSelector", "selector", "nodeSelector"}
 
 // TestPagesNameEveryField holds each kind's page to its CRD.
 func TestPagesNameEveryField(t *testing.T) {

@@ -18,6 +18,23 @@ func (r *Recipe) EffectiveToolName() string {
 	return r.Name
 }
 
+// RecipeTools returns the tool names of the recipes of a namespace, each with the
+// name of its recipe: of several, the first by name.
+func RecipeTools(namespace string, recipes []Recipe) map[string]string {
+	out := map[string]string{}
+	for i := range recipes {
+		r := &recipes[i]
+		if r.Namespace != namespace {
+			continue
+		}
+		tool := r.EffectiveToolName()
+		if of, ok := out[tool]; !ok || r.Name < of {
+			out[tool] = r.Name
+		}
+	}
+	return out
+}
+
 // InputSchema returns the JSON text of the effective input schema.
 func (r *Recipe) InputSchema() json.RawMessage {
 	if s := rawJSON(r.Spec.InputSchema); s != nil {

@@ -71,6 +71,10 @@ type RecipeTool struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Grant string `json:"grant,omitempty"`
+	// grantNamespace is its namespace, where that is not the recipe's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	GrantNamespace string `json:"grantNamespace,omitempty"`
 	// rule is the first rule of eligibility that refused the tool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32

@@ -352,7 +352,8 @@ type ToolGrantStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ToolGrant gives runs of its namespace the authority to call one tool.
+// ToolGrant gives runs of its namespace, and of those that it allows, the
+// authority to call one tool.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=tg,categories=codeact
@@ -361,6 +362,7 @@ type ToolGrantStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.spec.backend.http.url`
+// +kubebuilder:printcolumn:name="MCP",type=string,priority=1,JSONPath=`.spec.backend.mcp.url`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ToolGrant struct {

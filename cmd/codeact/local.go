@@ -43,9 +43,11 @@ func newRun() *cobra.Command {
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
 kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
-cluster's. Tools with an HTTP backend are really called. A credential from a
-secretRef is taken from a Secret in the files; tokens of a ServiceAccount need a
-cluster.
+cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses, which a cluster's
+operator refuses unless --allow-loopback-tools is set: an author's servers are
+there. A credential from a secretRef is taken from a Secret in the files; tokens
+of a ServiceAccount need a cluster. Grants of other namespaces count as in a
+cluster, by the labels of a Namespace in the files.
 
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
@@ -69,6 +71,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 		return err
 	}
 	op := settings.Default()
+	op.Egress.AllowLoopback = true
 	var err error
 	if op.Defaults, err = limitsOf(f.limits); err != nil {
 		return err
@@ -126,12 +129,15 @@ func (l *localRun) judge() {
 	}
 	for i := range l.m.recipes {
 		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}
+		s.NamespaceLabels = l.m.namespaces[s.Recipe.Namespace]
 		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(l.op, s))
 	}
 }
 
 func (l *localRun) look() agentrun.Snapshot {
-	s := agentrun.Snapshot{Now: l.now(), Run: l.m.run, Grants: l.m.grants}
+	s := agentrun.Snapshot{
+		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
+	}
 	if ref := l.m.run.Spec.Recipe; ref != nil {
 		for i := range l.m.recipes {
 			if r := &l.m.recipes[i]; r.Name == ref.Name && r.Namespace == l.m.run.Namespace {
@@ -148,7 +154,8 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if err != nil {
 		return loop.Outcome{}, err
 	}
-	tools, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	tools, end, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	defer end(context.WithoutCancel(ctx))
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
 	}

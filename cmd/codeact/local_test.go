@@ -116,6 +116,20 @@ func TestRunLocal(t *testing.T) {
 			edit: swap("grant: {capabilities: [auth, run.identity]}", "grant: {capabilities: [auth]}"), wantCode: exitFailed,
 			wantReason: contract.ReasonToolsNotGranted, wantError: "run.identity",
 		},
+		"a grant of another namespace": {
+			edit: swap("metadata: {name: lookup}", "metadata: {name: lookup, namespace: tools}"), wantCode: exitFailed,
+			wantReason: contract.ReasonToolsNotGranted, wantError: "no ToolGrant of this namespace",
+		},
+		"a grant of another namespace with a secret": {
+			edit:     swap("backend:", "allowedNamespaces: {from: All}\n  backend:"),
+			wantCode: exitUsage, wantError: "a Secret stays in its namespace",
+		},
+		"a grant that another namespace offers to this one by its labels": {
+			edit: offered("env: dev"), wantCode: exitOK, wantValue: "3",
+		},
+		"a grant that another namespace offers to others": {
+			edit: offered("env: prod"), wantCode: exitFailed, wantReason: contract.ReasonToolsNotGranted, wantError: "no ToolGrant of this namespace",
+		},
 		"a wrong digest": {
 			edit: swap("  tools: [lookup]", "  sourceDigest: sha256:"+strings.Repeat("0", 64)+"\n  tools: [lookup]"), wantCode: exitFailed,
 			wantReason: contract.ReasonRecipeNotReady, wantError: "DigestMismatch",
@@ -162,10 +176,25 @@ func TestRunLocal(t *testing.T) {
 			if strings.Contains(errs+r.Message, "open-sesame") {
 				t.Error("the credential is in a message")
 			}
-			if tc.wantCode == exitOK {
+			if tc.wantCode == exitOK && tc.edit == nil {
 				checkRequest(t, &req, body)
 			}
 		})
+	}
+}
+
+// offered has the grant in another namespace, without its credential, for
+// namespaces with the label; the run's own is one of developers.
+func offered(label string) func(string) string {
+	return func(s string) string {
+		for _, x := range [][2]string{
+			{"metadata: {name: lookup}", "metadata: {name: lookup, namespace: tools}"},
+			{"capabilities: [auth, run.identity]", "capabilities: [run.identity]"},
+			{"  auth: {secretRef: {name: shop, key: token}}\n", "  allowedNamespaces: {from: Selector, selector: {matchLabels: {" + label + "}}}\n"},
+		} {
+			s = swap(x[0], x[1])(s)
+		}
+		return s + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {env: dev}}\n"
 	}
 }
 

@@ -30,6 +30,8 @@ type manifests struct {
 	recipes []v1alpha1.Recipe
 	grants  []v1alpha1.ToolGrant
 	secrets map[string]map[string][]byte // by name
+	// namespaces are the labels of those that the files hold.
+	namespaces map[string]map[string]string
 }
 
 // loader reads manifests as the API server would.
@@ -41,14 +43,16 @@ type loader struct {
 }
 
 // load reads every file; - is the standard input. Objects of other kinds than
-// AgentRun, Recipe, ToolGrant and Secret are passed over: the files are often
+// AgentRun, Recipe, ToolGrant, Secret and Namespace are passed over: the files are often
 // those of a whole deployment.
 func load(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
 	schemas, err := loadSchemas()
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{ctx: ctx, schemas: schemas, seen: map[string]string{}, m: manifests{secrets: map[string]map[string][]byte{}}}
+	l := &loader{ctx: ctx, schemas: schemas, seen: map[string]string{}, m: manifests{
+		secrets: map[string]map[string][]byte{}, namespaces: map[string]map[string]string{},
+	}}
 	for _, f := range files {
 		text, err := readFile(f, in)
 		if err != nil {
@@ -124,7 +128,7 @@ func (l *loader) object(file string, obj map[string]any) error {
 	u := unstructured.Unstructured{Object: obj}
 	what := fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
 	ours := u.GroupVersionKind().Group == v1alpha1.GroupVersion.Group
-	if !ours && (u.GetAPIVersion() != "v1" || u.GetKind() != "Secret") {
+	if !ours && (u.GetAPIVersion() != "v1" || u.GetKind() != "Secret" && u.GetKind() != "Namespace") {
 		return nil
 	}
 	if errs := validation.IsDNS1123Subdomain(u.GetName()); len(errs) > 0 {
@@ -170,6 +174,9 @@ func (l *loader) keep(u *unstructured.Unstructured) error {
 		err := into(&g)
 		l.m.grants = append(l.m.grants, g)
 		return err
+	case "Namespace":
+		l.m.namespaces[u.GetName()] = u.GetLabels()
+		return nil
 	}
 	var s corev1.Secret
 	if err := into(&s); err != nil {

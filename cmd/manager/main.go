@@ -34,6 +34,7 @@ func run() error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: there are only flags", flag.Arg(0))
 	}
+	o.Operator.Runtime.Proxy = settings.ProxyFrom(os.Getenv)
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -68,6 +69,7 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 		op.HardDeny = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 		return nil
 	})
+	bindEgress(f, &op.Egress)
 	f.IntVar(&o.Concurrency, "concurrency", 4, "how many objects of one kind are looked at at once")
 	f.Float64Var(qps, "kube-api-qps", *qps, "requests a second to the API server")
 	f.IntVar(burst, "kube-api-burst", *burst, "requests at once to the API server")
@@ -75,6 +77,17 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 	f.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" switches them off`)
 	f.BoolVar(&o.LeaderElection, "leader-elect", false, "let only one of several managers act")
 	f.StringVar(&o.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; the manager's own by default")
+}
+
+// bindEgress declares the flags about how runs reach their tools.
+func bindEgress(f *flag.FlagSet, p *contract.OperatorPolicy) {
+	f.BoolVar(&p.AllowLoopback, "allow-loopback-tools", p.AllowLoopback, "let tools have loopback addresses (127.0.0.0/8, ::1): the runtime pod itself")
+	f.BoolVar(&p.AllowLinkLocal, "allow-link-local-tools", p.AllowLinkLocal, "let tools have link-local addresses (169.254.0.0/16, fe80::/10): metadata services of clouds are there")
+	f.BoolVar(&p.ProxyFromEnvironment, "tool-proxy-from-environment", p.ProxyFromEnvironment,
+		"send calls of tools through the proxies of the manager's environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), without user and password")
+	f.BoolVar(&p.WarnOnDrift, "warn-on-declaration-drift", p.WarnOnDrift,
+		"call an MCP tool although its server no longer declares what was pinned, and report it; without it the run ends as DeclarationDrift")
+	f.BoolVar(&p.TraceContent, "trace-tool-content", p.TraceContent, "put arguments and results of calls into spans; they may hold what is secret")
 }
 
 // limit parses name=value into one limit.

@@ -26,6 +26,7 @@ func TestFlags(t *testing.T) {
 				"--limit-default=heapBytes=1048576", "--limit-default", "childCalls=0", "--limit-ceiling=wallClockMs=60000",
 				"--codeact-default=Deny", "--hard-deny=a,b", "--concurrency=9", "--metrics-bind-address=0",
 				"--health-probe-bind-address=:1", "--leader-elect", "--leader-election-namespace=ns",
+				"--allow-loopback-tools", "--allow-link-local-tools", "--tool-proxy-from-environment", "--warn-on-declaration-drift", "--trace-tool-content",
 			},
 			want: func(o *controllers.Options) {
 				none := int64(0)
@@ -34,6 +35,9 @@ func TestFlags(t *testing.T) {
 				o.Operator.HardDeny = []string{"a", "b"}
 				o.Operator.Defaults.HeapBytes, o.Operator.Defaults.ChildCalls = 1<<20, &none
 				o.Operator.Ceilings.WallClockMs = 60000
+				o.Operator.Egress = contract.OperatorPolicy{
+					AllowLoopback: true, AllowLinkLocal: true, ProxyFromEnvironment: true, WarnOnDrift: true, TraceContent: true,
+				}
 				o.Concurrency, o.MetricsAddress, o.ProbeAddress = 9, "0", ":1"
 				o.LeaderElection, o.LeaderNamespace = true, "ns"
 			},

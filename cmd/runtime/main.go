@@ -57,8 +57,9 @@ func pod(ctx context.Context, out, errs io.Writer) int {
 		API:             report.InCluster,
 		Credentials:     egress.Files{Path: contract.CredentialPath},
 		Events:          out, Log: errs,
-		Now:  time.Now,
-		Stop: stopped(),
+		Trace: os.Getenv(contract.EnvTraceEndpoint) != "",
+		Now:   time.Now,
+		Stop:  stopped(),
 	})
 }
 

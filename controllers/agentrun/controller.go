@@ -120,7 +120,8 @@ func tooLarge(err error) bool {
 }
 
 // SetupWithManager registers the reconciler. The runs that wait are looked at
-// again whenever a recipe or a grant of their namespace changes.
+// again whenever a recipe or a grant of their namespace changes, a grant that
+// another namespace offers, or their namespace's labels.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -129,13 +130,25 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Owns(&corev1.Pod{}).
 		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.AgentRun](r.Client, r))
 }
 
+// waiting finds the runs that wait and that the object may matter to.
 func (r *Reconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
+	where := client.InNamespace(o.GetNamespace())
+	switch o := o.(type) {
+	case *v1alpha1.ToolGrant:
+		if o.Offered() {
+			where = metav1.NamespaceAll
+		}
+	case *metav1.PartialObjectMetadata: // a Namespace
+		where = client.InNamespace(o.Name)
+	}
 	var runs v1alpha1.AgentRunList
-	err := r.Client.List(ctx, &runs, client.InNamespace(o.GetNamespace()), client.MatchingFields{IndexWaiting: "true"})
+	err := r.Client.List(ctx, &runs, where, client.MatchingFields{IndexWaiting: "true"})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the runs that wait")
 		return nil

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/recipe"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
 )
 
@@ -46,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 	return s, r.observeAuthority(ctx, &s)
 }
 
-// observeAuthority reads the recipe and the grants: what a run is pinned from,
+// observeAuthority reads the recipe, the grants and what bears on them: what a run is pinned from,
 // and never again after that.
 func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 	var err error
@@ -56,15 +57,18 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 			return fmt.Errorf("get the Recipe: %w", err)
 		}
 	}
-	for _, tool := range (&look{Snapshot: *s}).asked() {
-		var grants v1alpha1.ToolGrantList
-		err := r.Client.List(ctx, &grants, client.InNamespace(s.Run.Namespace), client.MatchingFields{toolgrant.IndexTool: tool})
+	asked := (&look{Snapshot: *s}).asked()
+	for _, tool := range asked {
+		var same v1alpha1.RecipeList
+		err := r.Client.List(ctx, &same, client.InNamespace(s.Run.Namespace), client.MatchingFields{recipe.IndexToolName: tool})
 		if err != nil {
-			return fmt.Errorf("list the ToolGrants of tool %s: %w", tool, err)
+			return fmt.Errorf("list the Recipes named %s: %w", tool, err)
 		}
-		s.Grants = append(s.Grants, grants.Items...)
+		s.Recipes = append(s.Recipes, same.Items...)
 	}
-	return nil
+	offer, err := toolgrant.FindOffer(ctx, r.Client, s.Run.Namespace, asked)
+	s.Grants, s.NamespaceLabels = offer.Grants, offer.NamespaceLabels
+	return err
 }
 
 // get returns nil for an object that is absent.

@@ -48,11 +48,11 @@ func newPin(l *look) (*Pin, error) {
 	}
 	b.SourceDigest = contract.Digest([]byte(b.Source))
 	for _, g := range l.projection().Tools {
-		t, err := pinnedTool(g)
+		t, err := pinnedTool(l.Run.Namespace, g)
 		if err != nil {
 			return nil, err
 		}
-		if t.Has(contract.CapabilityRunLabels) {
+		if t.Has(contract.CapabilityRunLabels) || len(t.Constraints)+len(t.ResultConstraints) > 0 {
 			b.Labels = l.Run.Labels
 		}
 		b.Tools = append(b.Tools, t)
@@ -68,16 +68,23 @@ func runRef(run *v1alpha1.AgentRun, generation int64) contract.RunRef {
 	return contract.RunRef{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID), Generation: generation}
 }
 
-func pinnedTool(g contract.Grant) (contract.PinnedTool, error) {
+// pinnedTool pins a grant for a run of the namespace.
+func pinnedTool(namespace string, g contract.Grant) (contract.PinnedTool, error) {
 	d, err := g.Tool.Digest()
 	if err != nil {
 		return contract.PinnedTool{}, err
 	}
-	return contract.PinnedTool{
+	a := g.Authority
+	t := contract.PinnedTool{
 		Tool: g.Tool, Digest: d, Backend: g.Backend, Auth: g.Auth,
 		Grant:    contract.GrantRef{Name: g.Name, UID: g.UID, Generation: g.Generation},
-		MaxCalls: g.Authority.MaxCallsPerRun, TimeoutMs: g.Authority.Timeout.Milliseconds(),
-	}, nil
+		MaxCalls: a.MaxCallsPerRun, TimeoutMs: a.Timeout.Milliseconds(),
+		Retry: a.Retry, Constraints: a.Constraints, ResultConstraints: a.ResultConstraints,
+	}
+	if g.Namespace != namespace {
+		t.Grant.Namespace = g.Namespace
+	}
+	return t, nil
 }
 
 // ConfigMap returns the immutable ConfigMap that holds the pin.

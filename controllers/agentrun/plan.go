@@ -18,8 +18,13 @@ type Snapshot struct {
 	Run *v1alpha1.AgentRun
 	// Recipe is the one that the run names.
 	Recipe *v1alpha1.Recipe
-	// Grants are ToolGrants of the run's namespace; only those of tools that the
-	// program asks for matter.
+	// NamespaceLabels are those of the run's namespace.
+	NamespaceLabels map[string]string
+	// Recipes are Recipes of the run's namespace; only those that have the tool name
+	// of a tool that the program asks for matter.
+	Recipes []v1alpha1.Recipe
+	// Grants are ToolGrants of the run's namespace, and those that others offer;
+	// only those of tools that the program asks for matter.
 	Grants []v1alpha1.ToolGrant
 	// Pod is the one with the derived name of the current generation.
 	Pod *corev1.Pod

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +66,7 @@ func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
 		},
 	}
 	c := &pod.Spec.Containers[0]
-	c.Env = envOf(pin, c.Resources)
+	c.Env = append(envOf(pin, c.Resources), proxyOf(rt.Proxy, pin.Bundle.Operator)...)
 	place(&pod.Spec, run.Spec.Pod)
 	return pod
 }
@@ -96,26 +97,58 @@ func envOf(pin *Pin, r corev1.ResourceRequirements) []corev1.EnvVar {
 	return env
 }
 
-// volumesOf mounts the pin, and one folder for each tool that has a credential.
-// A folder, not a file: the kubelet renews it when the credential changes.
+// proxyOf names the proxies for calls of tools, where the run may use them. The
+// API server is never reached through one: the kubelet fills in its address.
+func proxyOf(p settings.Proxy, o contract.OperatorPolicy) []corev1.EnvVar {
+	if !o.ProxyFromEnvironment || p.HTTP == "" && p.HTTPS == "" {
+		return nil
+	}
+	no := "$(KUBERNETES_SERVICE_HOST)"
+	if p.No != "" {
+		no = literal(p.No) + "," + no
+	}
+	var env []corev1.EnvVar
+	for _, x := range []corev1.EnvVar{
+		{Name: settings.EnvHTTPProxy, Value: literal(p.HTTP)}, {Name: settings.EnvHTTPSProxy, Value: literal(p.HTTPS)},
+		{Name: settings.EnvNoProxy, Value: no},
+	} {
+		if x.Value != "" {
+			env = append(env, x)
+		}
+	}
+	return env
+}
+
+// literal keeps the kubelet from taking a part of the value for a variable.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+// volumesOf mounts the pin, and one folder for each tool that has a credential,
+// or root certificates of its own. A folder, not a file: the kubelet renews it
+// when what it holds changes.
 func volumesOf(pin *Pin) ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes := []corev1.Volume{{Name: "bundle", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: pin.Name},
 		Items:                []corev1.KeyToPath{{Key: contract.BundleKey, Path: contract.BundleKey}},
 	}}}}
 	mounts := []corev1.VolumeMount{{Name: "bundle", MountPath: contract.BundleDir, ReadOnly: true}}
+	add := func(kind, file string, source corev1.VolumeSource) {
+		name := fmt.Sprintf("%s-%d", kind, len(volumes))
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: source})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Dir(file), ReadOnly: true})
+	}
 	for _, t := range pin.Bundle.Tools {
-		p := credential(t.Auth)
-		if p == nil {
-			continue
+		if p := credential(t.Auth); p != nil {
+			add("auth", contract.CredentialPath(t.Tool.Name), corev1.VolumeSource{
+				Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{*p}},
+			})
 		}
-		name := fmt.Sprintf("auth-%d", len(volumes))
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{*p}},
-		}})
-		mounts = append(mounts, corev1.VolumeMount{
-			Name: name, MountPath: path.Dir(contract.CredentialPath(t.Tool.Name)), ReadOnly: true,
-		})
+		if ca := t.Backend.CA; ca != nil {
+			file := contract.CAPath(t.Tool.Name)
+			add("ca", file, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMap},
+				Items:                []corev1.KeyToPath{{Key: ca.Key, Path: path.Base(file)}},
+			}})
+		}
 	}
 	return volumes, mounts
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
@@ -43,11 +44,34 @@ func TestGolden(t *testing.T) {
 				*builders.MakeGrant("mail", "mail").Token("mail.example").Effect(contract.EffectIdempotent).Ready("", "").Obj(),
 			},
 		},
+		"broker": {
+			Run:             builders.MakeRun("many").Label("tier", "batch").Code(echo, "search", "forecast", "note").Obj(),
+			NamespaceLabels: map[string]string{"env": "dev"},
+			Grants: []v1alpha1.ToolGrant{
+				*search().Effect(contract.EffectReadOnly).Retry(3, time.Second).CA("roots", "ca.crt").HTTP(func(h *v1alpha1.HTTPBackend) {
+					h.URL, h.Method, h.Response = "https://tools.example/search/{q}", "GET", contract.ResponseText
+					h.Headers = []v1alpha1.HTTPHeader{{Name: "Accept-Language", Value: "en"}}
+				}).Obj(),
+				*builders.MakeGrant("weather", "forecast").In("team-b").AllowedBy(metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}}).
+					MCP("https://weather.example/mcp", "").Effect(contract.EffectIdempotent).Retry(2, 0).Ready("", "").Obj(),
+				*builders.MakeGrant("note", "note").MCP("https://notes.example/mcp", "notes.add").Secret("notes", "token").CA("roots", "ca.crt").
+					Constraint("size(args.text) <= 100", "too long").ResultConstraint("result.ok", "").Ready("", "").Obj(),
+			},
+		},
+	}
+	operators := map[string]func(*settings.Operator){
+		"broker": func(o *settings.Operator) {
+			o.Egress = contract.OperatorPolicy{AllowLoopback: true, ProxyFromEnvironment: true, WarnOnDrift: true}
+			o.Runtime.Proxy = settings.Proxy{HTTPS: "http://proxy.example:3128", No: "10.0.0.0/8,$x"}
+		},
 	}
 	for name, s := range runs {
 		t.Run(name, func(t *testing.T) {
 			s.Now = now
 			op := settings.Default()
+			if edit := operators[name]; edit != nil {
+				edit(&op)
+			}
 			op.Runtime.Image, op.Runtime.PullPolicy = "registry.example/codeact:v0", corev1.PullIfNotPresent
 			p := agentrun.Decide(op, s)
 			if p.Verb != agentrun.VerbLaunch {

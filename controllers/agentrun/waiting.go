@@ -169,7 +169,10 @@ func (l *look) asked() []string {
 }
 
 func (l *look) projection() contract.Projection {
-	s := contract.Subject{Namespace: l.Run.Namespace, Labels: l.Run.Labels, Now: l.Now}
+	s := contract.Subject{
+		Namespace: l.Run.Namespace, NamespaceLabels: l.NamespaceLabels, Labels: l.Run.Labels,
+		RecipeTools: v1alpha1.RecipeTools(l.Run.Namespace, l.Recipes), Now: l.Now,
+	}
 	if l.Recipe != nil {
 		s.Recipe = l.Recipe.Name
 	}

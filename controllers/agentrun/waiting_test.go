@@ -25,6 +25,10 @@ func sweep() *builders.Recipe { return builders.MakeRecipe("sweep", calling, "se
 
 func search() *builders.Grant { return builders.MakeGrant("search", "search").Ready("", "") }
 
+func labels(k, v string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchLabels: map[string]string{k: v}}
+}
+
 func recipeRun() *builders.Run { return builders.MakeRun("r").Recipe("sweep").Input(`{}`) }
 
 // waitingSince gives a run the status of one that has waited since t.
@@ -40,6 +44,7 @@ func TestDecideBeforeLaunch(t *testing.T) {
 	tests := map[string]struct {
 		run      *builders.Run
 		recipe   *builders.Recipe
+		beside   *builders.Recipe // another recipe of the namespace
 		grants   []*builders.Grant
 		operator func(*settings.Operator)
 
@@ -110,6 +115,33 @@ func TestDecideBeforeLaunch(t *testing.T) {
 			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonToolsNotGranted, wantMessage: "rule HardDeny",
 		},
 
+		"a grant that needs approvals, by tool and rule": {
+			run: code(calling, "search"), grants: []*builders.Grant{search().Approval(contract.ApprovalRequired)},
+			wantVerb: agentrun.VerbWait, wantReason: contract.ReasonToolsNotGranted, wantMessage: "search (rule Approval): ToolGrant search",
+		},
+		"a grant of another namespace": {
+			run: code(calling, "search"), grants: []*builders.Grant{search().In("team-b")},
+			wantVerb: agentrun.VerbWait, wantReason: contract.ReasonToolsNotGranted, wantMessage: "no ToolGrant",
+		},
+		"a grant that another namespace offers": {
+			run: code(calling, "search"), grants: []*builders.Grant{search().In("team-b").Allowed()}, wantVerb: agentrun.VerbLaunch,
+		},
+		"a grant that is offered to this namespace by its labels": {
+			run: code(calling, "search"), grants: []*builders.Grant{search().In("team-b").AllowedBy(labels("env", "dev"))}, wantVerb: agentrun.VerbLaunch,
+		},
+		"a grant that is offered to others": {
+			run: code(calling, "search").Label("env", "prod"), grants: []*builders.Grant{search().In("team-b").AllowedBy(labels("env", "prod"))},
+			wantVerb: agentrun.VerbWait, wantReason: contract.ReasonToolsNotGranted, wantMessage: "no ToolGrant",
+		},
+		"a grant here and one that is offered": {
+			run: code(calling, "search"), grants: []*builders.Grant{search(), search().In("team-b").Allowed()},
+			wantVerb: agentrun.VerbWait, wantReason: contract.ReasonToolsNotGranted, wantMessage: "ambiguous: ToolGrants search and team-b/search",
+		},
+		"a tool that a recipe is called like": {
+			run: code(calling, "search"), beside: builders.MakeRecipe("other", echo).ToolName("search"), grants: []*builders.Grant{search()},
+			wantVerb: agentrun.VerbWait, wantReason: contract.ReasonToolsNotGranted, wantMessage: "search (rule HardDeny): Recipe other",
+		},
+
 		"a syntax error does not wait": {
 			run: code("function main( {"), wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonSyntaxError, wantMessage: "main.js:1:",
 		},
@@ -168,9 +200,12 @@ func TestDecideBeforeLaunch(t *testing.T) {
 			if tc.operator != nil {
 				tc.operator(&op)
 			}
-			s := agentrun.Snapshot{Now: now, Run: tc.run.Obj()}
+			s := agentrun.Snapshot{Now: now, Run: tc.run.Obj(), NamespaceLabels: map[string]string{"env": "dev"}}
 			if tc.recipe != nil {
 				s.Recipe = tc.recipe.Obj()
+			}
+			if tc.beside != nil {
+				s.Recipes = append(s.Recipes, *tc.beside.Obj())
 			}
 			for _, g := range tc.grants {
 				s.Grants = append(s.Grants, *g.Obj())

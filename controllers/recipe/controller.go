@@ -67,7 +67,8 @@ func reason(r *v1alpha1.Recipe) string {
 }
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
-// name, and grants of the tools that a recipe calls, have it judged again.
+// name, grants of the tools that a recipe calls, and the labels of its namespace
+// have it judged again.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -76,6 +77,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.ofRecipe),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

@@ -22,9 +22,11 @@ type Snapshot struct {
 	// Recipes are Recipes of the same namespace. Only those whose tool name the
 	// recipe has, or calls, matter.
 	Recipes []v1alpha1.Recipe
-	// Grants are ToolGrants of the same namespace. Only those that declare the
-	// recipe's tool name, or a tool that it calls, matter.
+	// Grants are ToolGrants of the same namespace, and those that others offer. Only
+	// those that declare the recipe's tool name, or a tool that it calls, matter.
 	Grants []v1alpha1.ToolGrant
+	// NamespaceLabels are those of the recipe's namespace.
+	NamespaceLabels map[string]string
 }
 
 // Verb says what a Plan does. The zero Verb is invalid.
@@ -216,12 +218,17 @@ func (s *subject) tools() []v1alpha1.RecipeTool {
 	for i := range grants {
 		grants[i].Authority.Selects = nil
 	}
-	p := contract.Eligible(
-		contract.Subject{Namespace: s.Recipe.Namespace, Recipe: s.Recipe.Name, Now: s.Now},
-		s.op.Eligibility(), grants, s.Recipe.Spec.Tools)
+	p := contract.Eligible(contract.Subject{
+		Namespace: s.Recipe.Namespace, NamespaceLabels: s.NamespaceLabels, Recipe: s.Recipe.Name,
+		RecipeTools: v1alpha1.RecipeTools(s.Recipe.Namespace, s.Recipes), Now: s.Now,
+	}, s.op.Eligibility(), grants, s.Recipe.Spec.Tools)
 	var out []v1alpha1.RecipeTool
 	for _, g := range p.Tools {
-		out = append(out, v1alpha1.RecipeTool{Name: g.Tool.Name, Usable: true, Grant: g.Name})
+		t := v1alpha1.RecipeTool{Name: g.Tool.Name, Usable: true, Grant: g.Name}
+		if g.Namespace != s.Recipe.Namespace {
+			t.GrantNamespace = g.Namespace
+		}
+		out = append(out, t)
 	}
 	for _, r := range p.Refused {
 		out = append(out, v1alpha1.RecipeTool{

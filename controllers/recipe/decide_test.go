@@ -38,6 +38,10 @@ type test struct {
 
 func search() *builders.Grant { return builders.MakeGrant("search", "search").Ready("", "") }
 
+func labels(k, v string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchLabels: map[string]string{k: v}}
+}
+
 func sweep() *builders.Recipe { return builders.MakeRecipe("sweep", source, "search").Created(now) }
 
 func TestDecideSource(t *testing.T) {
@@ -134,9 +138,17 @@ func TestDecideNames(t *testing.T) {
 			recipe: sweep(), recipes: []*builders.Recipe{plain("other").ToolName("search")},
 			want: want{verb: recipe.VerbRefuse, reason: contract.ReasonRecursive, message: "Recipe other", toolsResolved: contract.ReasonToolsNotGranted},
 		},
-		"a recipe that is refused because of a tool's name breaks no other": {
-			recipe: sweep(), recipes: []*builders.Recipe{plain("search")}, grants: []*builders.Grant{search()},
+		"a tool that a recipe is called like is denied to code, whoever was first": {
+			recipe: sweep(), recipes: []*builders.Recipe{plain("other").ToolName("search")}, grants: []*builders.Grant{search()},
+			want: want{verb: recipe.VerbWait, reason: contract.ReasonToolsNotGranted,
+				message: "search (HardDeny: Recipe other is called the same", toolsResolved: contract.ReasonToolsNotGranted},
+		},
+		"a recipe of another namespace denies nothing": {
+			recipe: sweep(), recipes: []*builders.Recipe{plain("search").In("team-b")}, grants: []*builders.Grant{search()},
 			want: want{verb: recipe.VerbAccept},
+		},
+		"a grant of another namespace takes no name away": {
+			recipe: plain("search"), grants: []*builders.Grant{search().In("team-b").Allowed()}, want: want{verb: recipe.VerbAccept},
 		},
 		"namesakes of another namespace are another matter": {
 			recipe: plain("sweep"), recipes: []*builders.Recipe{plain("zap").In("team-b").ToolName("sweep").Created(now.Add(-time.Hour))},
@@ -168,6 +180,29 @@ func TestDecideTools(t *testing.T) {
 		"a tool of another kind": {
 			recipe: sweep(), grants: []*builders.Grant{search().Kind(contract.KindProxy)}, want: wait("kind Proxy"),
 		},
+		"a grant that needs approvals": {
+			recipe: sweep(), grants: []*builders.Grant{search().Approval(contract.ApprovalRequired)}, want: wait("search (Approval: "),
+		},
+		"a grant of another namespace": {
+			recipe: sweep(), grants: []*builders.Grant{search().In("team-b")}, want: wait("no ToolGrant of this namespace"),
+		},
+		"a grant that another namespace offers": {
+			recipe: sweep(), grants: []*builders.Grant{search().In("team-b").Allowed()}, want: want{verb: recipe.VerbAccept},
+		},
+		"a grant that is offered to other namespaces": {
+			recipe: sweep(), grants: []*builders.Grant{search().In("team-b").AllowedBy(labels("env", "prod"))}, want: wait("no ToolGrant of this namespace"),
+		},
+		"a grant that is offered to this namespace": {
+			recipe: sweep(), grants: []*builders.Grant{search().In("team-b").AllowedBy(labels("env", "dev"))}, want: want{verb: recipe.VerbAccept},
+		},
+		"an offered grant that is not Ready": {
+			recipe: sweep(), grants: []*builders.Grant{builders.MakeGrant("search", "search").In("team-b").Allowed()},
+			want: wait("ToolGrant team-b/search is not Ready"),
+		},
+		"a grant here, and one that is offered": {
+			recipe: sweep(), grants: []*builders.Grant{search(), search().In("team-b").Allowed()},
+			want: wait("ambiguous: ToolGrants search and team-b/search"),
+		},
 		"a capability that is not granted": {
 			recipe: sweep(), grants: []*builders.Grant{search().Capabilities([]string{contract.CapabilityRunLabels}, nil)},
 			want: wait("run.labels"),
@@ -179,7 +214,7 @@ func run(t *testing.T, tests map[string]test) {
 	t.Helper()
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := recipe.Snapshot{Now: now, Recipe: tc.recipe.Obj()}
+			s := recipe.Snapshot{Now: now, Recipe: tc.recipe.Obj(), NamespaceLabels: map[string]string{"env": "dev"}}
 			for _, o := range append(tc.recipes, tc.recipe) {
 				s.Recipes = append(s.Recipes, *o.Obj())
 			}

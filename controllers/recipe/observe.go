@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,8 +22,8 @@ const (
 	IndexTools = "spec.tools"
 )
 
-// observe is the only reader: it looks at the namespace's objects that have, or
-// are called by, the recipe's names.
+// observe is the only reader: it looks at the objects that have, or are called
+// by, the recipe's names.
 func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Recipe: rcp}
 	names := slices.Clone(rcp.Spec.Tools)
@@ -35,13 +36,10 @@ func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapsho
 			return s, fmt.Errorf("list the Recipes named %s: %w", name, err)
 		}
 		s.Recipes = append(s.Recipes, recipes.Items...)
-		var grants v1alpha1.ToolGrantList
-		if err := r.Client.List(ctx, &grants, client.InNamespace(rcp.Namespace), client.MatchingFields{toolgrant.IndexTool: name}); err != nil {
-			return s, fmt.Errorf("list the ToolGrants of tool %s: %w", name, err)
-		}
-		s.Grants = append(s.Grants, grants.Items...)
 	}
-	return s, nil
+	offer, err := toolgrant.FindOffer(ctx, r.Client, rcp.Namespace, names)
+	s.Grants, s.NamespaceLabels = offer.Grants, offer.NamespaceLabels
+	return s, err
 }
 
 // ofRecipe finds the other recipes that a recipe's name matters to.
@@ -65,13 +63,30 @@ func (r *Reconciler) ofGrant(ctx context.Context, o client.Object) []reconcile.R
 	if !ok {
 		return nil
 	}
+	if g.Offered() {
+		return r.named(ctx, metav1.NamespaceAll, g.Spec.Tool.Name)
+	}
 	return r.named(ctx, g.Namespace, g.Spec.Tool.Name)
 }
 
-// named finds the recipes that have, or call, the name.
+// ofNamespace finds the recipes of a namespace.
+func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	var l v1alpha1.RecipeList
+	if err := r.Client.List(ctx, &l, client.InNamespace(o.GetName())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the Recipes of a namespace", "namespace", o.GetName())
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range l.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
+	}
+	return out
+}
+
+// named finds the recipes that have, or call, the name, in one namespace or in all.
 func (r *Reconciler) named(ctx context.Context, namespace, name string) []reconcile.Request {
 	var out []reconcile.Request
-	seen := map[string]bool{}
+	seen := map[client.ObjectKey]bool{}
 	for _, index := range []string{IndexToolName, IndexTools} {
 		var l v1alpha1.RecipeList
 		if err := r.Client.List(ctx, &l, client.InNamespace(namespace), client.MatchingFields{index: name}); err != nil {
@@ -79,9 +94,9 @@ func (r *Reconciler) named(ctx context.Context, namespace, name string) []reconc
 			continue
 		}
 		for i := range l.Items {
-			if n := l.Items[i].Name; !seen[n] {
-				seen[n] = true
-				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
+			if key := client.ObjectKeyFromObject(&l.Items[i]); !seen[key] {
+				seen[key] = true
+				out = append(out, reconcile.Request{NamespacedName: key})
 			}
 		}
 	}

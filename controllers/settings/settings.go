@@ -35,6 +35,8 @@ type Runtime struct {
 	Command []string
 	// PullPolicy is the image's; empty leaves it to the API server.
 	PullPolicy corev1.PullPolicy
+	// Proxy is for the pods whose calls of tools may go through one.
+	Proxy Proxy
 }
 
 // Default returns the settings of an operator without flags, but for the image.
@@ -64,6 +66,9 @@ func (o Operator) Validate() error {
 		if !contract.ValidToolName(n) {
 			errs = append(errs, fmt.Errorf("the hard-deny list holds %q, which is no tool name", n))
 		}
+	}
+	if o.Egress.ProxyFromEnvironment {
+		errs = append(errs, o.Runtime.Proxy.validate())
 	}
 	return errors.Join(errs...)
 }

@@ -62,6 +62,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func proxied(p settings.Proxy) func(*settings.Operator) {
+	return func(o *settings.Operator) { o.Egress.ProxyFromEnvironment, o.Runtime.Proxy = true, p }
+}
+
+func TestProxyFrom(t *testing.T) {
+	env := map[string]string{"http_proxy": "a", "HTTPS_PROXY": "b", "https_proxy": "c"}
+	want := settings.Proxy{HTTP: "a", HTTPS: "b"}
+	if got := settings.ProxyFrom(func(k string) string { return env[k] }); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		edit func(*settings.Operator)
@@ -72,6 +84,13 @@ func TestValidate(t *testing.T) {
 		"a ceiling above the product": {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 40 }, want: "ceilings"},
 		"a default above a ceiling":   {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 20 }, want: "default limits"},
 		"an unknown policy":           {edit: func(o *settings.Operator) { o.CodeActDefault = "Perhaps" }, want: "Allow or Deny"},
+		"a proxy":                     {edit: proxied(settings.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "proxy.example:3128", No: "10.0.0.0/8"})},
+		"no proxy at all":             {edit: proxied(settings.Proxy{})},
+		"a proxy with a password":     {edit: proxied(settings.Proxy{HTTPS: "http://ann:hunter2@proxy.example:3128"}), want: "HTTPS_PROXY carries a user or password"},
+		"the same without a scheme":   {edit: proxied(settings.Proxy{HTTP: "ann:hunter2@proxy.example:3128"}), want: "HTTP_PROXY carries a user or password"},
+		"a proxy that is no address":  {edit: proxied(settings.Proxy{HTTP: "http://hunter2 x/%zz"}), want: "HTTP_PROXY is no address"},
+		"a proxy of another sort":     {edit: proxied(settings.Proxy{HTTP: "socks5://proxy.example"}), want: "http or https"},
+		"a password that nobody uses": {edit: func(o *settings.Operator) { o.Runtime.Proxy.HTTP = "http://ann:hunter2@proxy.example" }},
 		"a denied name that is none":  {edit: func(o *settings.Operator) { o.HardDeny = []string{"a b"} }, want: `"a b"`},
 	}
 	for name, tc := range tests {
@@ -81,6 +100,9 @@ func TestValidate(t *testing.T) {
 			err := op.Validate()
 			if (err != nil) != (tc.want != "") {
 				t.Fatalf("error %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error %q tells the password", err)
 			}
 			if err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %q, want %q in it", err, tc.want)

@@ -21,9 +21,6 @@ import (
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
 
-// IndexTool finds ToolGrants by the name of their tool.
-const IndexTool = "spec.tool.name"
-
 // Reconciler keeps the status of ToolGrants.
 type Reconciler struct {
 	Client client.Client

@@ -3,6 +3,8 @@ package toolgrant
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,12 +98,15 @@ func message(err error) string {
 }
 
 func checkSelector(s Snapshot) *contract.Fault {
-	sel := s.Grant.Spec.Grant.RunSelector
-	if sel == nil {
-		return nil
+	of := map[string]*metav1.LabelSelector{"spec.grant.runSelector": s.Grant.Spec.Grant.RunSelector}
+	if n := s.Grant.Spec.AllowedNamespaces; n != nil {
+		of["spec.allowedNamespaces.selector"] = n.Selector
 	}
-	if _, err := metav1.LabelSelectorAsSelector(sel); err != nil {
-		return contract.Faultf(contract.ReasonSchemaInvalid, "spec.grant.runSelector: %v", err)
+	for _, path := range slices.Sorted(maps.Keys(of)) {
+		// No selector is one that selects nothing.
+		if _, err := metav1.LabelSelectorAsSelector(of[path]); err != nil {
+			return contract.Faultf(contract.ReasonSchemaInvalid, "%s: %v", path, err)
+		}
 	}
 	return nil
 }

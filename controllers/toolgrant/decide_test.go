@@ -62,6 +62,12 @@ func TestDecide(t *testing.T) {
 			grant: grant().NotAfter(now.Add(-time.Second)), wantReason: contract.ReasonExpired,
 			wantMessage: "2026-03-01T11:59:59Z", wantSchema: metav1.ConditionTrue,
 		},
+		"a selector of namespaces that cannot be read": {
+			grant:      grant().AllowedBy(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}),
+			wantReason: contract.ReasonSchemaInvalid, wantMessage: "spec.allowedNamespaces.selector", wantSchema: metav1.ConditionTrue,
+		},
+		"offered to every namespace":       {grant: grant().Allowed(), wantSchema: metav1.ConditionTrue},
+		"for which calls must be approved": {grant: grant().Approval(contract.ApprovalRequired), wantSchema: metav1.ConditionTrue},
 		"an older grant of the same tool has the name": {
 			grant: grant(), others: []*builders.Grant{builders.MakeGrant("z", "search").Created(now.Add(-time.Second))},
 			wantReason: contract.ReasonNameConflict, wantMessage: "ToolGrant z", wantSchema: metav1.ConditionTrue,

@@ -9,6 +9,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/mcp"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/sandbox"
@@ -77,18 +78,27 @@ func after(ctx context.Context, stop <-chan struct{}, f func(context.Context)) (
 	}
 }
 
-// Tools gives every tool of the bundle its backend. The fault is
-// BrokerUnavailable.
-func Tools(b contract.Bundle, creds egress.Credentials) ([]broker.Tool, *contract.Fault) {
+// Tools gives every tool of the bundle its backend. The returned function ends
+// the sessions that calls opened; it is never nil, and takes at most two seconds.
+// The fault is BrokerUnavailable.
+func Tools(b contract.Bundle, creds egress.Credentials) ([]broker.Tool, func(context.Context), *contract.Fault) {
+	sessions := mcp.NewSessions(b, creds)
 	var out []broker.Tool
 	for _, t := range b.Tools {
-		backend, err := toolhttp.New(b, t, creds)
+		backend, err := backendOf(b, t, creds, sessions)
 		if err != nil {
-			return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "%v", err)
+			return nil, sessions.Close, contract.Faultf(contract.ReasonBrokerUnavailable, "%v", err)
 		}
 		out = append(out, broker.Tool{PinnedTool: t, Backend: backend})
 	}
-	return out, nil
+	return out, sessions.Close, nil
+}
+
+func backendOf(b contract.Bundle, t contract.PinnedTool, creds egress.Credentials, sessions *mcp.Sessions) (broker.Backend, error) {
+	if t.Backend.MCP != nil {
+		return sessions.Backend(t)
+	}
+	return toolhttp.New(b, t, creds)
 }
 
 // writer writes the journal through into the claimed execution.

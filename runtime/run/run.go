@@ -14,6 +14,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
+	"github.com/codeact-dev/codeact-operator/runtime/trace"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 )
 
@@ -50,6 +51,8 @@ type Config struct {
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer
+	// Trace sends spans to the collector that the environment names.
+	Trace bool
 	// Now tells the time.
 	Now func() time.Time
 	// Stop is closed when the pod is told to end.
@@ -86,6 +89,8 @@ type process struct {
 	bundle  contract.Bundle
 	client  *report.Client
 	claimed *report.Claimed
+	end     func(context.Context) // ends the sessions with tools
+	tracer  *trace.Tracer         // nil without a collector
 }
 
 func (p *process) run(ctx context.Context) (int, error) {
@@ -97,8 +102,14 @@ func (p *process) run(ctx context.Context) (int, error) {
 	if err := p.claim(ctx); err != nil {
 		return p.notClaimed(err)
 	}
+	noTrace := p.trace(ctx)
 	e, o := p.execute(ctx, started)
-	return p.deliver(ctx, e, o)
+	// Nobody waits for a tool's server, or a collector, to be told that the run is
+	// over: the report comes first.
+	defer p.tracer.Close(ctx)
+	defer p.end(context.WithoutCancel(ctx))
+	code, err := p.deliver(ctx, e, o)
+	return code, errors.Join(noTrace, err)
 }
 
 // load reads the bundle and believes nothing of it before its digest holds.
@@ -163,7 +174,8 @@ func (p *process) execute(ctx context.Context, started *engine) (contract.Execut
 }
 
 func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
-	tools, f := Tools(p.bundle, p.Credentials)
+	tools, end, f := Tools(p.bundle, p.Credentials)
+	p.end = end
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
@@ -171,10 +183,21 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
-	return loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution},
+	ctx, ended := p.tracer.Execution(ctx)
+	o := loop.Run(ctx, loop.Config{
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution}, Hooks: p.tracer.Hooks(),
 		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
 	})
+	ended(o.Fault)
+	return o
+}
+
+// trace makes the tracer. A run without one is as good as any other.
+func (p *process) trace(ctx context.Context) (err error) {
+	if p.Trace {
+		p.tracer, err = trace.New(ctx, p.bundle)
+	}
+	return err
 }
 
 // deliver brings the report out on both ways: the termination message, which

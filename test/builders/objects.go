@@ -121,6 +121,66 @@ func (b *Grant) Token(audience string) *Grant {
 	return b.Capabilities([]string{contract.CapabilityAuth}, []string{contract.CapabilityAuth})
 }
 
+// Approval sets whether calls need one.
+func (b *Grant) Approval(a contract.Approval) *Grant { b.o.Spec.Grant.Approval = a; return b }
+
+// CodeAct sets the tool's own word on being called from code.
+func (b *Grant) CodeAct(p contract.CodeActPolicy) *Grant { b.o.Spec.Tool.CodeAct = p; return b }
+
+// HTTP changes its HTTP backend.
+func (b *Grant) HTTP(edit func(*v1alpha1.HTTPBackend)) *Grant { edit(b.o.Spec.Backend.HTTP); return b }
+
+// MCP has its tool on an MCP server, under a name of its own or, if that is empty, the same.
+func (b *Grant) MCP(url, tool string) *Grant {
+	b.o.Spec.Backend = v1alpha1.ToolBackend{MCP: &v1alpha1.MCPBackend{URL: url, Tool: tool}}
+	return b
+}
+
+// CA has its server known by the certificates of a ConfigMap's entry.
+func (b *Grant) CA(configMap, key string) *Grant {
+	ref := &v1alpha1.ConfigMapKeyReference{Name: configMap, Key: key}
+	if h := b.o.Spec.Backend.HTTP; h != nil {
+		h.CABundle = ref
+	}
+	if m := b.o.Spec.Backend.MCP; m != nil {
+		m.CABundle = ref
+	}
+	return b
+}
+
+// Constraint adds one condition of calls.
+func (b *Grant) Constraint(expression, message string) *Grant {
+	b.o.Spec.Grant.Constraints = append(b.o.Spec.Grant.Constraints, v1alpha1.Constraint{Expression: expression, Message: message})
+	return b
+}
+
+// ResultConstraint adds one condition of results.
+func (b *Grant) ResultConstraint(expression, message string) *Grant {
+	b.o.Spec.Grant.ResultConstraints = append(b.o.Spec.Grant.ResultConstraints, v1alpha1.Constraint{Expression: expression, Message: message})
+	return b
+}
+
+// Retry has calls tried so often; no backoff leaves the default.
+func (b *Grant) Retry(attempts int64, backoff time.Duration) *Grant {
+	b.o.Spec.Grant.Retry = &v1alpha1.Retry{Attempts: attempts}
+	if backoff > 0 {
+		b.o.Spec.Grant.Retry.Backoff = &metav1.Duration{Duration: backoff}
+	}
+	return b
+}
+
+// Allowed offers it to every namespace.
+func (b *Grant) Allowed() *Grant {
+	b.o.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesAll}
+	return b
+}
+
+// AllowedBy offers it to the namespaces with these labels.
+func (b *Grant) AllowedBy(s metav1.LabelSelector) *Grant {
+	b.o.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesSelector, Selector: &s}
+	return b
+}
+
 // Recipes limits it to runs of these recipes.
 func (b *Grant) Recipes(names ...string) *Grant { b.o.Spec.Grant.Recipes = names; return b }
 

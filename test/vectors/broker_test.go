@@ -108,7 +108,7 @@ func (s scene) play(ctx context.Context, t *testing.T) loop.Outcome {
 	if s.bundle != nil {
 		s.bundle(&b)
 	}
-	tools, f := run.Tools(b, nil)
+	tools, _, f := run.Tools(b, nil)
 	if f != nil {
 		t.Fatal(f)
 	}

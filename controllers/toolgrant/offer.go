@@ -1,0 +1,65 @@
+package toolgrant
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+)
+
+// The indexes by which ToolGrants are found.
+const (
+	// IndexTool is the name of the grant's tool.
+	IndexTool = "spec.tool.name"
+	// IndexOffered is the same, of the grants only that runs of other namespaces
+	// may use.
+	IndexOffered = "offered"
+)
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
+// Offer is what a namespace could have its tools from.
+type Offer struct {
+	// Grants are all of the namespace, and those of others that are offered to some
+	// namespace: whether it is this one is for contract.Eligible to say.
+	Grants []v1alpha1.ToolGrant
+	// NamespaceLabels are those of the namespace. They are only there beside a grant
+	// of another one.
+	NamespaceLabels map[string]string
+}
+
+// FindOffer reads the grants of these tools that runs of a namespace could use.
+func FindOffer(ctx context.Context, c client.Reader, namespace string, tools []string) (Offer, error) {
+	var o Offer
+	foreign := false
+	for _, tool := range tools {
+		var own, offered v1alpha1.ToolGrantList
+		if err := c.List(ctx, &own, client.InNamespace(namespace), client.MatchingFields{IndexTool: tool}); err != nil {
+			return o, fmt.Errorf("list the ToolGrants of tool %s: %w", tool, err)
+		}
+		if err := c.List(ctx, &offered, client.MatchingFields{IndexOffered: tool}); err != nil {
+			return o, fmt.Errorf("list the offered ToolGrants of tool %s: %w", tool, err)
+		}
+		o.Grants = append(o.Grants, own.Items...)
+		for i := range offered.Items {
+			if g := offered.Items[i]; g.Namespace != namespace {
+				o.Grants, foreign = append(o.Grants, g), true
+			}
+		}
+	}
+	if !foreign {
+		return o, nil
+	}
+	// Only the metadata is read, and cached.
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := c.Get(ctx, client.ObjectKey{Name: namespace}, ns); client.IgnoreNotFound(err) != nil {
+		return o, fmt.Errorf("get the Namespace: %w", err)
+	}
+	o.NamespaceLabels = ns.Labels
+	return o, nil
+}
