@@ -28,7 +28,7 @@ func (t URLTemplate) Expand(args map[string]json.RawMessage) (string, map[string
 		return "", nil, err
 	}
 	text := t.origin + path
-	if t.hasQuery {
+	if query != "" || t.hasQuery && len(t.query) == 0 {
 		text += "?" + query
 	}
 	if len(text) > MaxExpandedURLBytes {
@@ -80,6 +80,8 @@ func checkSegment(v string) error {
 		return errors.New("holds a path separator")
 	case hasDotSegment(v, separators):
 		return errors.New("is made of dots")
+	case anyDecoding(v, func(s string) bool { return strings.HasPrefix(s, ";") }):
+		return errors.New("begins with a semicolon") // behind which some servers drop all
 	case anyDecoding(v, func(s string) bool { return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) }):
 		return errors.New("holds a control character")
 	}

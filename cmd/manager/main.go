@@ -69,6 +69,7 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 		op.HardDeny = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 		return nil
 	})
+	f.StringVar(&op.Runtime.TraceEndpoint, "trace-endpoint", "", "URL of the OpenTelemetry collector that runtime pods send spans to, by OTLP over HTTP (such as http://collector.tracing:4318); without it nothing is traced")
 	bindEgress(f, &op.Egress)
 	f.IntVar(&o.Concurrency, "concurrency", 4, "how many objects of one kind are looked at at once")
 	f.Float64Var(qps, "kube-api-qps", *qps, "requests a second to the API server")

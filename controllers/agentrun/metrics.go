@@ -10,6 +10,7 @@ import (
 type Metrics struct {
 	runs     *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	calls    *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics of runs.
@@ -22,8 +23,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "codeact_run_duration_seconds", Help: "Time from the first look at an execution to its end.",
 			Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
 		}, []string{"succeeded"}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "codeact_child_calls_total", Help: "Tool calls in the journals of ended AgentRuns, by effect, state and reason.",
+		}, []string{"effect", "state", "reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.runs, m.duration} {
+	for _, c := range []prometheus.Collector{m.runs, m.duration, m.calls} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -36,6 +40,15 @@ func (m *Metrics) ended(run *v1alpha1.AgentRun, reason, succeeded string) {
 		return
 	}
 	m.runs.WithLabelValues(reason).Inc()
+	if e := run.Status.Execution; e != nil && e.Generation == run.Status.ExecutionGeneration {
+		for _, c := range e.Calls {
+			reason := c.Reason
+			if !reason.Known() {
+				reason = "" // a label has only values that we gave it
+			}
+			m.calls.WithLabelValues(string(c.Effect), string(c.State), string(reason)).Inc()
+		}
+	}
 	if st := run.Status; st.StartTime != nil && st.CompletionTime != nil {
 		m.duration.WithLabelValues(succeeded).Observe(st.CompletionTime.Sub(st.StartTime.Time).Seconds())
 	}

@@ -3,6 +3,7 @@ package agentrun
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
 		},
 	}
 	c := &pod.Spec.Containers[0]
-	c.Env = append(envOf(pin, c.Resources), proxyOf(rt.Proxy, pin.Bundle.Operator)...)
+	c.Env = slices.Concat(envOf(pin, c.Resources), tracingOf(rt), proxyOf(rt.Proxy, pin.Bundle.Operator))
 	place(&pod.Spec, run.Spec.Pod)
 	return pod
 }
@@ -95,6 +96,14 @@ func envOf(pin *Pin, r corev1.ResourceRequirements) []corev1.EnvVar {
 		env = append(env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(m.Value()/10*9, 10)})
 	}
 	return env
+}
+
+// tracingOf names the collector of traces, if there is one.
+func tracingOf(rt settings.Runtime) []corev1.EnvVar {
+	if rt.TraceEndpoint == "" {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: contract.EnvTraceEndpoint, Value: literal(rt.TraceEndpoint)}}
 }
 
 // proxyOf names the proxies for calls of tools, where the run may use them. The

@@ -63,6 +63,7 @@ func TestGolden(t *testing.T) {
 		"broker": func(o *settings.Operator) {
 			o.Egress = contract.OperatorPolicy{AllowLoopback: true, ProxyFromEnvironment: true, WarnOnDrift: true}
 			o.Runtime.Proxy = settings.Proxy{HTTPS: "http://proxy.example:3128", No: "10.0.0.0/8,$x"}
+			o.Runtime.TraceEndpoint = "http://collector.tracing:4318"
 		},
 	}
 	for name, s := range runs {

@@ -40,19 +40,20 @@ func ProxyFrom(getenv func(string) string) Proxy {
 func (p Proxy) validate() error {
 	var errs []error
 	for _, x := range []struct{ name, value string }{{EnvHTTPProxy, p.HTTP}, {EnvHTTPSProxy, p.HTTPS}} {
-		if why := refuseProxy(x.value); why != "" {
+		if why := refuseAddress(x.value); why != "" {
 			errs = append(errs, fmt.Errorf("the proxy of the environment variable %s %s", x.name, why))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func refuseProxy(s string) string {
+// refuseAddress says what is wrong with an address that every pod is given.
+func refuseAddress(s string) string {
 	if s == "" {
 		return ""
 	}
 	if strings.Contains(s, "@") {
-		return "carries a user or password, which would be readable in every pod: use a proxy that needs none"
+		return "carries a user or password, which would be readable in every pod: use one that needs none"
 	}
 	if !strings.Contains(s, "://") {
 		s = "http://" + s
@@ -62,7 +63,7 @@ func refuseProxy(s string) string {
 	case err != nil || u.Hostname() == "":
 		return "is no address"
 	case u.User != nil:
-		return "carries a user or password, which would be readable in every pod: use a proxy that needs none"
+		return "carries a user or password, which would be readable in every pod: use one that needs none"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "must be an http or https address"
 	}

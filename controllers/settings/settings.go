@@ -35,6 +35,9 @@ type Runtime struct {
 	Command []string
 	// PullPolicy is the image's; empty leaves it to the API server.
 	PullPolicy corev1.PullPolicy
+	// TraceEndpoint is the collector that the pods send spans to, by OTLP over HTTP;
+	// empty is none.
+	TraceEndpoint string
 	// Proxy is for the pods whose calls of tools may go through one.
 	Proxy Proxy
 }
@@ -66,6 +69,9 @@ func (o Operator) Validate() error {
 		if !contract.ValidToolName(n) {
 			errs = append(errs, fmt.Errorf("the hard-deny list holds %q, which is no tool name", n))
 		}
+	}
+	if why := refuseAddress(o.Runtime.TraceEndpoint); why != "" {
+		errs = append(errs, fmt.Errorf("the endpoint for traces %s", why))
 	}
 	if o.Egress.ProxyFromEnvironment {
 		errs = append(errs, o.Runtime.Proxy.validate())

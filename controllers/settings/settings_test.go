@@ -86,6 +86,8 @@ func TestValidate(t *testing.T) {
 		"an unknown policy":           {edit: func(o *settings.Operator) { o.CodeActDefault = "Perhaps" }, want: "Allow or Deny"},
 		"a proxy":                     {edit: proxied(settings.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "proxy.example:3128", No: "10.0.0.0/8"})},
 		"no proxy at all":             {edit: proxied(settings.Proxy{})},
+		"a collector of traces":       {edit: func(o *settings.Operator) { o.Runtime.TraceEndpoint = "http://collector.tracing:4318" }},
+		"a collector with a password": {edit: func(o *settings.Operator) { o.Runtime.TraceEndpoint = "http://ann:hunter2@x:4318" }, want: "the endpoint for traces carries a user or password"},
 		"a proxy with a password":     {edit: proxied(settings.Proxy{HTTPS: "http://ann:hunter2@proxy.example:3128"}), want: "HTTPS_PROXY carries a user or password"},
 		"the same without a scheme":   {edit: proxied(settings.Proxy{HTTP: "ann:hunter2@proxy.example:3128"}), want: "HTTP_PROXY carries a user or password"},
 		"a proxy that is no address":  {edit: proxied(settings.Proxy{HTTP: "http://hunter2 x/%zz"}), want: "HTTP_PROXY is no address"},

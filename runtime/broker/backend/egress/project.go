@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -42,6 +45,14 @@ func Headers(b contract.Bundle, t contract.PinnedTool) (http.Header, error) {
 		h.Set(HeaderRunLabels, string(text))
 	}
 	return h, nil
+}
+
+// TraceContext puts the span of ctx into the headers of a call, as W3C Trace
+// Context says, where the tool has the capability. Without a span it does nothing.
+func TraceContext(ctx context.Context, t contract.PinnedTool, h http.Header) {
+	if t.Has(contract.CapabilityTraceContext) {
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
+	}
 }
 
 // Credentials gives the credential of a tool at call time, so that a rotated

@@ -123,6 +123,7 @@ func (b *Backend) request(ctx context.Context, r broker.Request) (*http.Request,
 	}
 	req.Header.Set("User-Agent", egress.UserAgent)
 	req.Header.Set("Idempotency-Key", r.ID)
+	egress.TraceContext(ctx, b.tool, req.Header)
 	if !b.tool.Has(contract.CapabilityAuth) {
 		return req, egress.Secret{}, nil
 	}

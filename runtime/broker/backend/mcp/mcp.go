@@ -182,6 +182,7 @@ func (b *Backend) send(ctx context.Context, s *session, r broker.Request) (*exch
 		resume: b.tool.Tool.Defaulted().Effect != contract.EffectEffectful, progress: r.Progress,
 	}
 	x.header.Set(headerIdempotency, r.ID)
+	egress.TraceContext(ctx, b.tool, x.header)
 	p := &sdk.CallToolParams{Meta: sdk.Meta{MetaIdempotencyKey: r.ID}, Name: b.tool.Backend.MCP.Tool, Arguments: json.RawMessage(r.Arguments)}
 	for k, v := range b.meta {
 		p.Meta[k] = v
