@@ -40,8 +40,9 @@ race: ## Unit and vector suites under the race detector (PKG as for test)
 	assets=$(ASSETS) && CGO_ENABLED=1 KUBEBUILDER_ASSETS="$$assets" go test -race -p $(P) -timeout 40m $(TESTFLAGS) $(PKG)
 
 .PHONY: bench
-bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh)
+bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh), and a call beside a plain POST
 	hack/bench.sh
+	go test -run '^$$' -bench '^BenchmarkCall$$' -benchmem ./runtime/broker
 
 .PHONY: fuzz
 fuzz: ## Every fuzz target for FUZZTIME=5m (FUZZ='Execute|Agreement' for some)
