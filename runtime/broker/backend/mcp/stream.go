@@ -58,6 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 // silent, and the session knows that it no longer hears.
 func (e *events) end() error {
 	if !e.endless {
+		e.x.ended()
 		return e.err
 	}
 	e.s.deaf.Store(true)
