@@ -43,6 +43,10 @@ var runtimeHeaders = []string{
 	"transfer-encoding", "upgrade", "user-agent", "via",
 }
 
+// RuntimeHeaders returns the names, in lower case, that no grant may set beside
+// those that begin with "codeact-" or "proxy-".
+func RuntimeHeaders() []string { return slices.Clone(runtimeHeaders) }
+
 // RuntimeHeader reports whether a header is the runtime's own, so that no grant
 // may set it.
 func RuntimeHeader(name string) bool {

@@ -28,7 +28,7 @@ func (t URLTemplate) Expand(args map[string]json.RawMessage) (string, map[string
 		return "", nil, err
 	}
 	text := t.origin + path
-	if t.hasQuery {
+	if query != "" || t.hasQuery && len(t.query) == 0 {
 		text += "?" + query
 	}
 	if len(text) > MaxExpandedURLBytes {

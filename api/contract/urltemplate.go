@@ -28,7 +28,7 @@ type URLTemplate struct {
 	host   string
 	path   []urlPiece
 	query  []urlParam
-	// hasQuery keeps a lone "?".
+	// hasQuery keeps a "?" with nothing behind it.
 	hasQuery bool
 }
 

@@ -108,8 +108,9 @@ func isTLS(err error) bool {
 	var (
 		verify *tls.CertificateVerificationError
 		record tls.RecordHeaderError
-		alert  tls.AlertError
 		author x509.UnknownAuthorityError
+		alert  *net.OpError // crypto/tls wraps the alerts of both sides so
 	)
-	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &author)
+	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &author) ||
+		errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error")
 }

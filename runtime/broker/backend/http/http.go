@@ -1,19 +1,17 @@
-// Package http reaches tools by one POST each: the arguments go out as JSON, the
-// result comes back as JSON. A request leaves at most once, goes to exactly the
-// granted address, and what is not proven about it is never claimed.
+// Package http reaches tools by one HTTP request each: arguments go into the URL
+// and a JSON body, the result comes back as JSON or text. A request leaves at
+// most once, goes to exactly the granted address, and what is not proven about it
+// is never claimed.
 package http
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -21,39 +19,55 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 )
 
-// maxHashedBytes bounds how much of an answer that is too large is read for its
-// digest.
-const maxHashedBytes = 16 << 20
-
-// Backend reaches one tool at one URL.
+// Backend reaches one tool through one URL template.
 type Backend struct {
-	client  *http.Client
-	url     string
-	tool    contract.PinnedTool
-	headers http.Header // of projected capabilities
+	client *http.Client
+	url    contract.URLTemplate
+	method contract.HTTPMethod
+	form   contract.ResponseForm
+	tool   contract.PinnedTool
+	// headers are the grant's and those of projected capabilities.
+	headers http.Header
 	creds   egress.Credentials
 }
 
 // New returns the backend of a pinned tool with an HTTP backend. The bundle
-// gives what its capabilities project into the calls. A URL that is not plain
-// http or https, or that carries a credential, is an error.
+// gives what its capabilities project into the calls. A backend that
+// contract.CheckBackend would refuse for its URL, method or headers is an error.
 func New(b contract.Bundle, t contract.PinnedTool, creds egress.Credentials) (*Backend, error) {
-	if t.Backend.HTTP == nil {
+	h := t.Backend.HTTP
+	if h == nil {
 		return nil, fmt.Errorf("tool %s has no HTTP backend", t.Tool.Name)
 	}
-	u, err := url.Parse(t.Backend.HTTP.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the URL of tool %s is not an http or https address", t.Tool.Name)
+	u, err := contract.ParseURLTemplate(h.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of tool %s: %w", t.Tool.Name, err)
 	}
-	if u.User != nil {
-		return nil, fmt.Errorf("the URL of tool %s carries a user or password", t.Tool.Name)
+	out := &Backend{url: u, method: h.Method.Defaulted(), form: h.Response, tool: t, headers: http.Header{}, creds: creds}
+	if !h.Method.Known() {
+		return nil, fmt.Errorf("the method of tool %s is none of GET, POST, PUT, PATCH and DELETE", t.Tool.Name)
 	}
-	u.Fragment = ""
-	h, err := egress.Headers(b, t)
+	out.headers.Set("Accept", accept(h.Response))
+	for _, x := range h.Headers {
+		if contract.RuntimeHeader(x.Name) {
+			return nil, fmt.Errorf("tool %s sets the header %s, which belongs to the runtime", t.Tool.Name, x.Name)
+		}
+		out.headers.Set(x.Name, x.Value)
+	}
+	projected, err := egress.Headers(b, t)
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{client: egress.Client(target(b, t, u.Scheme)), url: u.String(), tool: t, headers: h, creds: creds}, nil
+	maps.Copy(out.headers, projected)
+	out.client = egress.Client(target(b, t, u.Scheme()))
+	return out, nil
+}
+
+func accept(f contract.ResponseForm) string {
+	if f == contract.ResponseText {
+		return "text/*, */*;q=0.5, " + contract.ResultMediaType + ";q=0.1"
+	}
+	return "application/json, " + contract.ResultMediaType
 }
 
 func target(b contract.Bundle, t contract.PinnedTool, scheme string) egress.Target {
@@ -75,7 +89,7 @@ func (b *Backend) Call(ctx context.Context, r broker.Request) (broker.Answer, er
 
 func (b *Backend) call(ctx context.Context, r broker.Request) (broker.Answer, error) {
 	ctx, sent := egress.Watch(ctx)
-	req, err := b.request(ctx, r)
+	req, secret, err := b.request(ctx, r)
 	if err != nil {
 		return broker.Answer{}, err
 	}
@@ -84,81 +98,92 @@ func (b *Backend) call(ctx context.Context, r broker.Request) (broker.Answer, er
 		return broker.Answer{}, egress.Failed(err, sent())
 	}
 	defer func() { _ = res.Body.Close() }()
-	return answer(res, r.MaxBytes)
+	return (&reply{res: res, most: r.MaxBytes, form: b.form, secret: secret}).read()
 }
 
-func (b *Backend) request(ctx context.Context, r broker.Request) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, bytes.NewReader(r.Arguments))
+// request makes the request of a call, and the finder of the credential in it.
+func (b *Backend) request(ctx context.Context, r broker.Request) (*http.Request, egress.Secret, error) {
+	text, body, err := b.place(r.Arguments)
 	if err != nil {
-		return nil, &broker.Failure{Proof: broker.NeverSent, Message: "the request could not be made"}
+		return nil, egress.Secret{}, err
+	}
+	var req *http.Request
+	if body == nil {
+		req, err = http.NewRequestWithContext(ctx, string(b.method), text, http.NoBody)
+	} else {
+		req, err = http.NewRequestWithContext(ctx, string(b.method), text, bytes.NewReader(body))
+	}
+	if err != nil {
+		return nil, egress.Secret{}, &broker.Failure{Proof: broker.NeverSent, Final: true, Message: "the request could not be made"}
 	}
 	req.GetBody = nil // without it, net/http cannot send the body a second time
 	maps.Copy(req.Header, b.headers)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("User-Agent", egress.UserAgent)
 	req.Header.Set("Idempotency-Key", r.ID)
 	if !b.tool.Has(contract.CapabilityAuth) {
-		return req, nil
+		return req, egress.Secret{}, nil
 	}
 	token, err := egress.Bearer(b.creds, b.tool.Tool.Name)
 	if err != nil {
-		return nil, &broker.Failure{Proof: broker.NeverSent, Reason: contract.ReasonBrokerUnavailable, Message: err.Error()}
+		return nil, egress.Secret{}, &broker.Failure{Proof: broker.NeverSent, Reason: contract.ReasonBrokerUnavailable, Final: true, Message: err.Error()}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	return req, nil
+	return req, egress.NewSecret(token), nil
 }
 
-// answer reads a response. Nothing of its body gets into a message.
-func answer(res *http.Response, most int64) (broker.Answer, error) {
-	switch c := res.StatusCode; {
-	case c == http.StatusAccepted:
-		return broker.Answer{}, &broker.Failure{Reason: contract.ReasonCallDeferred, Message: "it will answer later (202 Accepted), and a run never waits for that"}
-	case c == http.StatusNoContent:
-		return broker.Answer{Body: []byte("null"), Bytes: 4, Digest: contract.Digest([]byte("null"))}, nil
-	case c >= 300 && c < 400:
-		// 307 and 308 ask for the same request elsewhere. The others are also what
-		// servers send after they did the work, to show where its result is.
-		f := &broker.Failure{Message: fmt.Sprintf("it answered with a redirect (%d), and redirects are not followed", c)}
-		if c == http.StatusTemporaryRedirect || c == http.StatusPermanentRedirect {
-			f.Proof = broker.Answered
-		}
-		return broker.Answer{}, f
-	case c >= 400 && c < 500:
-		return broker.Answer{}, &broker.Failure{Proof: broker.Answered, Message: fmt.Sprintf("it refused the call with status %d", c)}
-	case c < 200 || c > 299:
-		return broker.Answer{}, &broker.Failure{Message: fmt.Sprintf("it answered with status %d", c)}
+// place puts the arguments into URL and body. A body of nil is none.
+func (b *Backend) place(args json.RawMessage) (text string, body []byte, err error) {
+	if b.url.Fixed() && b.method.HasBody() {
+		text, _, err = b.url.Expand(nil)
+		return text, args, asFailure(err)
 	}
-	if e := res.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return broker.Answer{}, &broker.Failure{Message: "it answered with a content encoding that nobody asked for"}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args, &members); err != nil {
+		return "", nil, refused("the arguments must be an object: the URL takes them by name")
 	}
-	return read(res.Body, most)
+	text, rest, err := b.url.Expand(members)
+	switch {
+	case err != nil:
+		return "", nil, asFailure(err)
+	case !b.method.HasBody() && len(rest) > 0:
+		return "", nil, refused(fmt.Sprintf("the argument %q has no place in the request: the URL does not name it, and %s has no body", contract.Truncate(first(rest), 64), b.method))
+	case !b.method.HasBody():
+		return text, nil, nil
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if rest == nil {
+		rest = map[string]json.RawMessage{}
+	}
+	if err := e.Encode(rest); err != nil {
+		return "", nil, refused("the arguments are not JSON")
+	}
+	return text, bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// read keeps at most one byte more than allowed, and hashes a longer answer up
-// to a bound of its own.
-func read(r io.Reader, most int64) (broker.Answer, error) {
-	body, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
-		return broker.Answer{}, &broker.Failure{Message: "its answer broke off"}
-	}
-	ans := broker.Answer{Body: body, Bytes: int64(len(body))}
-	h := sha256.New()
-	_, _ = h.Write(body)
-	if ans.Bytes > most {
-		n, whole := hashRest(h, r)
-		ans.Bytes += n
-		if !whole {
-			return ans, nil
+func first(m map[string]json.RawMessage) string {
+	least := ""
+	for name := range m {
+		if least == "" || strings.Compare(name, least) < 0 {
+			least = name
 		}
 	}
-	ans.Digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
-	return ans, nil
+	return least
 }
 
-// hashRest hashes what is behind the allowed bytes, for the digest of an answer
-// that is too large anyway. Whole says that nothing is behind that.
-func hashRest(h io.Writer, r io.Reader) (n int64, whole bool) {
-	n, err := io.Copy(h, io.LimitReader(r, maxHashedBytes+1))
-	return n, err == nil && n <= maxHashedBytes
+// refused is a call that cannot be made with these arguments: the program may
+// catch that and correct itself.
+func refused(why string) *broker.Failure {
+	return &broker.Failure{Proof: broker.NeverSent, Reason: contract.ReasonInvalidArguments, Final: true, Message: why}
+}
+
+func asFailure(err error) error {
+	if f, ok := contract.AsFault(err); ok {
+		return refused(f.Message)
+	}
+	return err
 }

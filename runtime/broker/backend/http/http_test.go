@@ -1,12 +1,10 @@
 package http
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -73,7 +71,8 @@ func TestAnswers(t *testing.T) {
 		"later":                {answer: status(202, secret), wantFails: true, wantReason: contract.ReasonCallDeferred},
 		"bad request":          {answer: status(400, secret), wantFails: true, wantProof: broker.Answered},
 		"not found":            {answer: status(404, secret), wantFails: true, wantProof: broker.Answered},
-		"too many":             {answer: status(429, secret), wantFails: true, wantProof: broker.Answered},
+		"too many":             {answer: status(429, secret), wantFails: true},
+		"time out":             {answer: status(408, secret), wantFails: true},
 		"server error":         {answer: status(500, secret), wantFails: true},
 		"bad gateway":          {answer: status(502, secret), wantFails: true},
 		"unknown status":       {answer: status(999, secret), wantFails: true},
@@ -88,7 +87,11 @@ func TestAnswers(t *testing.T) {
 		"compressed":           {answer: compressed, wantFails: true},
 		"header without end":   {answer: wideHeader, wantFails: true},
 		"result is not JSON":   {answer: status(200, "<html>"), want: "<html>"}, // the broker's to judge
-		"result of no length":  {answer: status(200, ""), want: ""},
+		"result of no length":  {answer: status(200, ""), want: "null"},
+		"reset content":        {answer: status(205, ""), want: "null"},
+		"without its length":   {answer: endless(`{"b":2}`), want: `{"b":2}`},
+		"perhaps cut":          {answer: endless("12"), wantFails: true},
+		"perhaps cut to none":  {answer: endless(""), want: ""}, // the broker's to judge
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +128,23 @@ func location(code int, to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", to)
 		w.WriteHeader(code)
+	}
+}
+
+// endless answers without a length, so that the connection's end is the answer's.
+func endless(body string) http.HandlerFunc {
+	return raw("HTTP/1.1 200 OK\r\n\r\n" + body)
+}
+
+// raw answers with these bytes and closes the connection.
+func raw(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.WriteString(c, text)
+		_ = c.Close()
 	}
 }
 
@@ -190,99 +210,6 @@ func TestNeverSent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// wire is a server on a bare socket: it keeps its connections open, answers the
-// first request of each, and drops the connection in the middle of the second.
-type wire struct {
-	addr     string
-	requests atomic.Int64
-}
-
-func newWire(t *testing.T, answers bool) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	w := &wire{addr: l.Addr().String()}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go w.serve(c, answers)
-		}
-	}()
-	return w
-}
-
-func (w *wire) serve(c net.Conn, answers bool) {
-	defer func() { _ = c.Close() }()
-	r := bufio.NewReader(c)
-	for first := true; ; first = false {
-		req, err := http.ReadRequest(r)
-		if err != nil {
-			return
-		}
-		if _, err := io.Copy(io.Discard, req.Body); err != nil {
-			return
-		}
-		w.requests.Add(1)
-		if !answers || !first {
-			return
-		}
-		_, _ = fmt.Fprint(c, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n1")
-	}
-}
-
-// TestOneRequestPerCall looks at the socket: net/http sends a request with an
-// Idempotency-Key a second time when a connection that it kept dies.
-func TestOneRequestPerCall(t *testing.T) {
-	t.Run("kept connections die", func(t *testing.T) {
-		w := newWire(t, true)
-		b := newBackend(t, local, tool("http://"+w.addr), nil)
-		for range 5 {
-			if _, f := call(t, b); f != nil {
-				t.Errorf("failure %v", f)
-			}
-		}
-		if n := w.requests.Load(); n != 5 {
-			t.Errorf("5 calls were %d requests", n)
-		}
-	})
-	t.Run("no answer", func(t *testing.T) {
-		w := newWire(t, false)
-		_, f := call(t, newBackend(t, local, tool("http://"+w.addr), nil))
-		if f == nil || f.Proof != broker.Unproven {
-			t.Errorf("failure %+v, want Unproven", f)
-		}
-		if n := w.requests.Load(); n != 1 {
-			t.Errorf("1 call was %d requests", n)
-		}
-	})
-	t.Run("the trap is there", func(t *testing.T) {
-		w := newWire(t, true)
-		client := &http.Client{Transport: &http.Transport{}}
-		for range 2 {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Idempotency-Key", "k")
-			res, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, res.Body)
-			_ = res.Body.Close()
-		}
-		if n := w.requests.Load(); n != 3 {
-			t.Errorf("2 requests of an ordinary client were %d on the wire, this test knows 3", n)
-		}
-	})
 }
 
 func TestAnswerIsBounded(t *testing.T) {

@@ -61,7 +61,7 @@ func TestProjection(t *testing.T) {
 				t.Errorf("projected headers (-want +got):\n%s", diff)
 			}
 			wantBase := map[string]string{
-				"Body": `{"a":1}`, "Method": "POST", "Content-Type": "application/json", "Accept": "application/json",
+				"Body": `{"a":1}`, "Method": "POST", "Content-Type": "application/json", "Accept": "application/json, " + contract.ResultMediaType,
 				"User-Agent": egress.UserAgent, "Idempotency-Key": "u:1:1", "Content-Length": "7", "Connection": "close",
 			}
 			if diff := cmp.Diff(wantBase, base); diff != "" {
