@@ -120,6 +120,7 @@ func TestServerAsks(t *testing.T) {
 		for end := time.Now().Add(5 * time.Second); s.count("POST ") < 5 && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
+		_, _ = fmt.Fprintf(w, "event: other\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"isError\":true}}\n\n", m.ID)
 		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`)
 	}
 	script(t, s)
