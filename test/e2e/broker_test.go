@@ -137,7 +137,7 @@ var _ = Describe("a whole ToolGrant", func() {
 			}
 		})
 		run := s.code(ctx, callT, []string{"t"})
-		run = waits(ctx, run, v1alpha1.ReasonWaiting)
+		run = waits(ctx, run, string(contract.ReasonToolsNotGranted))
 		Expect(succeededOf(run).Message).To(ContainSubstring("rule Grant"))
 		_, err := kube.CoreV1().Namespaces().Patch(ctx, s.ns, types.MergePatchType, []byte(`{"metadata":{"labels":{"tier":"`+s.ns+`"}}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
