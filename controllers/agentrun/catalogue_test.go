@@ -28,7 +28,9 @@ func described(name string, input, output int) *builders.Grant {
 }
 
 func TestCatalogue(t *testing.T) {
-	code := func(tools ...string) *builders.Run { return builders.MakeRun("r").Label("tier", "a").Code(echo, tools...) }
+	code := func(tools ...string) *builders.Run {
+		return builders.MakeRun("r").Label("tier", "a").Code(echo, tools...)
+	}
 	tests := map[string]struct {
 		run    *builders.Run
 		recipe *builders.Recipe
