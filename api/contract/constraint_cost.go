@@ -29,6 +29,9 @@ const (
 	meterWork = 20_000_000
 	// meterBytes bounds the bytes of the strings and lists that one evaluation makes.
 	meterBytes = 32 << 20
+	// bytesPerStep is how many bytes of a string, that the next function may read to
+	// its end, count as one step.
+	bytesPerStep = 16
 	// interruptEvery is how many turns of loops pass between two looks at the context.
 	interruptEvery = 64
 	// meterName is the variable of the meter. No expression can spell it.

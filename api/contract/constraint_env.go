@@ -74,8 +74,8 @@ var fieldsOf = map[string]map[string]*types.FieldType{
 		"recipe":    field(types.StringType, func(r ConstraintRun) any { return r.Recipe }),
 	},
 	callType.TypeName(): {
-		"sequence": field(types.IntType, func(c ConstraintCall) any { return c.Sequence }),
-		"previous": field(types.NewListType(previousType), func(c ConstraintCall) any { return previousList(c.Previous) }),
+		"sequence": field(types.IntType, func(c callValue) any { return c.sequence }),
+		"previous": field(types.NewListType(previousType), func(c callValue) any { return c.previous }),
 	},
 	previousType.TypeName(): {
 		"tool":   field(types.StringType, func(p PreviousCall) any { return p.Tool }),
@@ -150,6 +150,12 @@ func (m message) Type() ref.Type { return m.t }
 // Value implements ref.Val.
 func (m message) Value() any { return m.v }
 
+// callValue is a ConstraintCall whose list is made once, and not with every look at it.
+type callValue struct {
+	sequence int64
+	previous ref.Val
+}
+
 func previousList(calls []PreviousCall) ref.Val {
 	list := make([]ref.Val, len(calls))
 	for i, c := range calls {
@@ -167,7 +173,7 @@ type activation struct {
 }
 
 func newActivation(v ConstraintVars, withResult bool) (*activation, error) {
-	a := &activation{withResult: withResult, run: message{runType, v.Run}, call: message{callType, v.Call}}
+	a := &activation{withResult: withResult, run: message{runType, v.Run}, call: message{callType, callValue{v.Call.Sequence, previousList(v.Call.Previous)}}}
 	var err error
 	if a.args, err = celValue(v.Args); err != nil {
 		return nil, errors.New("the arguments are not JSON, or hold a number beyond what a double can hold")

@@ -120,15 +120,24 @@ func (s *step) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval implements interpreter.Interpretable.
 func (s *step) Eval(vars interpreter.Activation) ref.Val { return s.Exec(interpreter.AsFrame(vars)) }
 
-// access is a variable and what is selected in it.
+// access is a variable and what is selected in it. A long string pays each time,
+// for whatever takes it next may read all of it.
 type access struct {
 	interpreter.InterpretableAttribute
 }
 
 // Exec implements interpreter.InterpretableV2.
 func (a *access) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	meterIn(frame).spend(1)
-	return a.InterpretableAttribute.Exec(frame)
+	m := meterIn(frame)
+	m.spend(1)
+	v := a.InterpretableAttribute.Exec(frame)
+	switch v := v.(type) {
+	case types.String:
+		m.spend(len(v) / bytesPerStep)
+	case types.Bytes:
+		m.spend(len(v) / bytesPerStep)
+	}
+	return v
 }
 
 // Eval implements interpreter.Interpretable.
@@ -229,8 +238,10 @@ func (g *growth) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	switch v := v.(type) {
 	case types.String:
 		m.make(len(v))
+		m.spend(len(v) / bytesPerStep)
 	case types.Bytes:
 		m.make(len(v))
+		m.spend(len(v) / bytesPerStep)
 	}
 	return v
 }

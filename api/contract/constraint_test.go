@@ -219,6 +219,8 @@ func TestHostileConstraints(t *testing.T) {
 		"many items in a loop twice":  {expr: "args.all(x, x.all(y, y.all(z, z == 1)))", args: "[" + list(list("1", 600), 600) + "]", holds: true},
 		"many lists":                  {expr: "args.map(x, [x, x, x]).size() > 0", args: list("1", 1<<19)},
 		"a large value many times":    {expr: "[1,2,3,4,5,6,7,8,9,10].all(x, args == args && args == args)", args: list("1", 1<<19)},
+		"a large text in a loop":      {expr: "args.l.all(x, size(args.s) > 0)", args: `{"s":"` + strings.Repeat("é", 1<<17) + `","l":` + list("1", 1<<18) + `}`},
+		"the calls before in a loop":  {expr: "args.all(x, call.previous.size() == 256)", args: list("1", 1<<19), holds: true},
 		"deep arguments":              {expr: "args == args", args: strings.Repeat("[", 9000) + strings.Repeat("]", 9000), holds: true},
 	}
 	for name, tc := range tests {
@@ -231,7 +233,8 @@ func TestHostileConstraints(t *testing.T) {
 				return
 			}
 			start := time.Now()
-			err = c.Check(ctx, contract.ConstraintVars{Args: json.RawMessage(tc.args)})
+			err = c.Check(ctx, contract.ConstraintVars{
+				Args: json.RawMessage(tc.args), Call: contract.ConstraintCall{Sequence: 257, Previous: make([]contract.PreviousCall, 256)}})
 			t.Logf("%s: %v", time.Since(start), err)
 			if (err == nil) != tc.holds {
 				t.Errorf("error %v, want that it holds: %v", err, tc.holds)

@@ -34,7 +34,7 @@ func TestMaxima(t *testing.T) {
 		}
 	}
 	code := run.Properties["code"]
-	tool := grant.Properties["tool"]
+	tool, authority := grant.Properties["tool"], grant.Properties["grant"]
 	for name, x := range map[string]struct {
 		got  *int64
 		want int64
@@ -45,6 +45,10 @@ func TestMaxima(t *testing.T) {
 		"ToolGrant.spec.tool.description": {maxLength(tool, "description"), contract.MaxDescriptionBytes},
 		"Recipe.spec.tools":               {maxItems(recipe, "tools"), contract.MaxRecipeTools},
 		"AgentRun.spec.code.tools":        {maxItems(code, "tools"), contract.MaxRecipeTools},
+
+		"ToolGrant.spec.grant.constraints":            {maxItems(authority, "constraints"), contract.MaxConstraints},
+		"ToolGrant.spec.grant.resultConstraints":      {maxItems(authority, "resultConstraints"), contract.MaxConstraints},
+		"ToolGrant.spec.grant.constraints.expression": {maxLength(*authority.Properties["constraints"].Items.Schema, "expression"), contract.MaxConstraintChars},
 	} {
 		if x.got == nil || *x.got != x.want {
 			t.Errorf("%s: got %v, want %d", name, x.got, x.want)
