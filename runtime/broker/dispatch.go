@@ -35,7 +35,6 @@ func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage, ca
 	b.mu.Unlock()
 
 	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes, Progress: fl.report})
-	fl.meter.end()
 	latched := b.hold(f)
 	if latched {
 		fl.leave(f)
@@ -74,6 +73,7 @@ func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
 	}
 	fl.b.hooks.observe(fl.inner, fl.moment())
 	ans, failure := fl.try(r)
+	fl.meter.end()
 	if failure != nil {
 		return nil, fl.failed(failure)
 	}

@@ -17,7 +17,8 @@ const (
 	// more is not tried again.
 	maxRetryAfter = 30 * time.Second
 	// leaveAfter is the time that a backend has to return once its context is
-	// done. One that does not is left behind, and has proven nothing.
+	// done. One that does not is left behind, has proven nothing and is not tried
+	// again, since it is still at it.
 	leaveAfter = 250 * time.Millisecond
 )
 
@@ -45,9 +46,11 @@ func (fl *flight) try(r Request) (Answer, *Failure) {
 
 // after takes over what an earlier failure of the same call leaves.
 func (f *Failure) after(earlier *Failure) {
-	if f.Proof == Unproven || earlier.Proof == Unproven {
+	switch {
+	case f.Proof == Done: // under the same id, so it is done once
+	case f.Proof == Unproven, earlier.Proof == Unproven:
 		f.Proof = Unproven
-	} else {
+	default:
 		f.Proof = max(f.Proof, earlier.Proof)
 	}
 	if f.Receipt == "" {
@@ -61,7 +64,7 @@ func (fl *flight) again(n int64, alone Proof, f *Failure) bool {
 	retry := fl.t.Retry
 	return retry != nil && fl.t.effect() != contract.EffectEffectful &&
 		n < min(retry.Attempts, maxAttempts) &&
-		alone != Answered && !f.Final && !f.terminal() && f.RetryAfter <= maxRetryAfter
+		alone != Answered && alone != Done && !f.Final && !f.terminal() && f.RetryAfter <= maxRetryAfter
 }
 
 // pause waits before the attempt behind attempt n. It reports false, at once, when
@@ -113,6 +116,7 @@ func asFailure(ctx context.Context, name string, err error, timeout time.Duratio
 	if own, ok := errors.AsType[*Failure](err); ok {
 		*f = *own
 	}
+	f.Final = f.Final || errors.Is(err, errLeftBehind)
 	if errors.Is(context.Cause(ctx), errCallTimeout) && f.Proof != Answered && f.Reason == "" {
 		f.Message = "tool " + name + " did not answer within " + timeout.String()
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ func TestRetry(t *testing.T) {
 		"too long to wait":                    {contract.EffectReadOnly, 3, []*Failure{patient}, 1, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"the worst attempt counts":            {contract.EffectIdempotent, 3, []*Failure{unproven, answered}, 2, contract.ReasonEffectUncertain, "1 x Uncertain EffectUncertain"},
 		"also one in the middle":              {contract.EffectIdempotent, 3, []*Failure{never, unproven, never}, 3, contract.ReasonEffectUncertain, "1 x Uncertain EffectUncertain"},
+		"done is done":                        {contract.EffectIdempotent, 3, []*Failure{unproven, {Proof: Done}}, 2, contract.ReasonChildResultInvalid, "1 x Completed ChildResultInvalid"},
 		"nothing left in any":                 {contract.EffectIdempotent, 2, []*Failure{never, never}, 2, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"a refusal after nothing left":        {contract.EffectIdempotent, 3, []*Failure{never, answered}, 2, contract.ReasonToolFailed, "1 x Failed ToolFailed"},
 		"terminal after something unproven":   {contract.EffectIdempotent, 3, []*Failure{unproven, {Proof: NeverSent, Reason: contract.ReasonBrokerUnavailable}}, 2, contract.ReasonBrokerUnavailable, "1 x Uncertain BrokerUnavailable"},
@@ -170,32 +172,47 @@ func TestRetryIsStopped(t *testing.T) {
 }
 
 // TestTimeoutIsPerAttempt shows that a slow attempt does not use up the next one's
-// time, and that a backend that ignores its context is left behind.
+// time.
 func TestTimeoutIsPerAttempt(t *testing.T) {
-	for name, deaf := range map[string]bool{"heeds its context": false, "ignores it": true} {
-		t.Run(name, func(t *testing.T) {
-			release := make(chan struct{})
-			defer close(release)
-			backend := &fake{}
-			backend.answer = func(ctx context.Context, _ Request) (Answer, error) {
-				if len(backend.requests) == 3 {
-					return answerOf("5"), nil
-				}
-				if deaf {
-					<-release
-				}
-				<-ctx.Done()
-				return Answer{}, &Failure{}
-			}
-			x := toolOf("x", contract.EffectIdempotent, backend)
-			x.TimeoutMs, x.Retry = 20, &contract.Retry{Attempts: 3}
-			b := newBroker(t, Config{Tools: []Tool{x}})
-			if body, err := b.Call(t.Context(), "x", json.RawMessage("{}")); err != nil || string(body) != "5" {
-				t.Errorf("result %s, error %v", body, err)
-			}
-			if c := b.End().Calls[0]; c.Attempts != 3 || c.State != contract.CallCompleted {
-				t.Errorf("journal has %+v", c)
-			}
-		})
+	backend := &fake{}
+	backend.answer = func(ctx context.Context, _ Request) (Answer, error) {
+		if len(backend.requests) == 3 {
+			return answerOf("5"), nil
+		}
+		<-ctx.Done()
+		return Answer{}, &Failure{}
+	}
+	x := toolOf("x", contract.EffectIdempotent, backend)
+	x.TimeoutMs, x.Retry = 50, &contract.Retry{Attempts: 3}
+	b := newBroker(t, Config{Tools: []Tool{x}})
+	if body, err := b.Call(t.Context(), "x", json.RawMessage("{}")); err != nil || string(body) != "5" {
+		t.Errorf("result %s, error %v", body, err)
+	}
+	if c := b.End().Calls[0]; c.Attempts != 3 || c.State != contract.CallCompleted {
+		t.Errorf("journal has %+v", c)
+	}
+}
+
+// TestDeafBackend shows that a backend that ignores its context is left behind,
+// and not called again.
+func TestDeafBackend(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	x := toolOf("x", contract.EffectIdempotent, &fake{answer: func(context.Context, Request) (Answer, error) {
+		<-release
+		return answerOf("5"), nil
+	}})
+	x.TimeoutMs, x.Retry = 20, &contract.Retry{Attempts: 3}
+	b := newBroker(t, Config{Tools: []Tool{x}})
+	start := time.Now()
+	_, err := b.Call(t.Context(), "x", json.RawMessage("{}"))
+	if f, _ := contract.AsFault(err); f == nil || f.Reason != contract.ReasonEffectUncertain || !strings.Contains(f.Message, "within 20ms") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %s", d)
+	}
+	if c := b.End().Calls[0]; c.Attempts != 1 || c.State != contract.CallUncertain {
+		t.Errorf("journal has %+v", c)
 	}
 }

@@ -2,7 +2,6 @@ package vectors_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"image"
 	"image/png"
@@ -17,75 +16,77 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
-	"github.com/codeact-dev/codeact-operator/runtime/broker"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 )
 
-// backend stands in for one that gives media and receipts.
-type backend func(n int) (broker.Answer, error)
-
-// given makes a tool of answers: the nth call gets the nth.
-func given(name string, e contract.Effect, sent *atomic.Int64, f backend) broker.Tool {
-	return broker.Tool{
-		PinnedTool: contract.PinnedTool{Tool: contract.Tool{Name: name, Effect: e}.Defaulted(), TimeoutMs: 10_000},
-		Backend:    counted{sent, f},
-	}
-}
-
-type counted struct {
-	sent *atomic.Int64
-	f    backend
-}
-
-func (c counted) Call(context.Context, broker.Request) (broker.Answer, error) {
-	return c.f(int(c.sent.Add(1)))
-}
-
-func playWith(t *testing.T, source string, tools ...broker.Tool) loop.Outcome {
-	t.Helper()
-	return loop.Run(t.Context(), loop.Config{
-		Sandbox: newEngine(t), Tools: tools, Now: time.Now,
-		Bundle: contract.Bundle{Run: contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 1}, Source: source, Limits: contract.DefaultLimits()},
-	})
-}
-
-// shows is an answer of so much text with a picture.
-func shows(t *testing.T, body, text string) broker.Answer {
+// shows answers body, and a picture with that text.
+func shows(t *testing.T, body, text string) http.HandlerFunc {
 	t.Helper()
 	var out bytes.Buffer
 	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 4, 3))); err != nil {
 		t.Fatal(err)
 	}
-	return broker.Answer{
-		Body: []byte(body), Bytes: int64(len(body)), Digest: contract.Digest([]byte(body)),
-		Media: &contract.Media{
-			Marker: contract.MediaMarker, Text: text, Geometry: contract.Geometry{Width: 4, Height: 3},
-			Pictures: []contract.Picture{{MIMEType: "image/png", Data: out.Bytes()}},
-		},
+	answer, err := json.Marshal(contract.ToolResult{Value: json.RawMessage(body), Media: &contract.Media{
+		Marker: contract.MediaMarker, Text: text, Geometry: contract.Geometry{Width: 4, Height: 3},
+		Pictures: []contract.Picture{{MIMEType: "image/png", Data: out.Bytes()}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contract.ResultMediaType)
+		_, _ = w.Write(answer)
+	}
+}
+
+// halfAnswer gives a receipt and half of an answer, and drops the connection.
+func halfAnswer(receipt string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set(contract.ReceiptHeader, receipt)
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"a":`)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// wantMedia checks which media the result has, and that no report holds it.
+func wantMedia(t *testing.T, o loop.Outcome, text string, seq int64) {
+	t.Helper()
+	got := ""
+	if o.Media != nil {
+		got = o.Media.Text
+	}
+	if got != text || o.MediaSeq != seq {
+		t.Errorf("media %q of call %d, want %q of %d", got, o.MediaSeq, text, seq)
+	}
+	var e contract.Execution
+	o.Report(&e, time.Now())
+	if report, err := json.Marshal(e); err != nil || bytes.Contains(report, []byte("iVBOR")) {
+		t.Errorf("the report holds a picture, or %v", err)
 	}
 }
 
 func TestBR06ReceiptIsKeptAndMediaGoes(t *testing.T) {
 	receipt := strings.Repeat("r", 300)
-	var observed, clicked atomic.Int64
-	o := playWith(t, `function main(){
-		tools.call("observe",{});
-		try{tools.call("click",{})}catch(e){}
-		try{tools.call("observe",{})}catch(e){}
-		try{tools.call("click",{})}catch(e){}
-		return 1
-	}`,
-		given("observe", contract.EffectReadOnly, &observed, func(int) (broker.Answer, error) { return shows(t, "1", "earlier"), nil }),
-		given("click", contract.EffectEffectful, &clicked, func(int) (broker.Answer, error) {
-			return broker.Answer{}, &broker.Failure{Message: "the answer was lost", Receipt: receipt}
-		}))
+	observe, click := serve(t, shows(t, "1", "earlier")), serve(t, halfAnswer(receipt))
+	o := scene{
+		source: `function main(){
+			tools.call("observe",{});
+			try{tools.call("click",{})}catch(e){}
+			try{tools.call("observe",{})}catch(e){}
+			try{tools.call("click",{})}catch(e){}
+			return 1
+		}`,
+		tools: []contract.PinnedTool{
+			pinned("observe", observe.url, contract.EffectReadOnly), pinned("click", click.url, contract.EffectEffectful),
+		},
+	}.play(t.Context(), t)
 	wantFault(t, o, contract.ReasonEffectUncertain)
-	if observed.Load() != 1 || clicked.Load() != 1 {
-		t.Errorf("observe was sent %d times, click %d times, want 1 of each", observed.Load(), clicked.Load())
-	}
-	if o.Media != nil {
-		t.Error("the earlier media is still there")
-	}
+	wantSent(t, observe, 1)
+	wantSent(t, click, 1)
+	wantMedia(t, o, "", 0)
 	var e contract.Execution
 	o.Report(&e, time.Now())
 	want := `{"seq":2,"tool":"click","reason":"EffectUncertain","receipt":"` + receipt + `"}`
@@ -98,42 +99,37 @@ func TestBR06ReceiptIsKeptAndMediaGoes(t *testing.T) {
 }
 
 func TestBR07TheNewestMediaIsTheResults(t *testing.T) {
-	var sent atomic.Int64
-	o := playWith(t, `function main(){tools.call("observe",{});return tools.call("click",{})}`,
-		given("observe", contract.EffectReadOnly, &sent, func(int) (broker.Answer, error) { return shows(t, `{"a":1}`, "of observe"), nil }),
-		given("click", contract.EffectEffectful, &sent, func(int) (broker.Answer, error) { return shows(t, `{"b":2}`, "of click"), nil }))
+	observe, click := serve(t, shows(t, `{"a":1}`, "of observe")), serve(t, shows(t, `{"b":2}`, "of click"))
+	o := scene{
+		source: `function main(){tools.call("observe",{});return tools.call("click",{})}`,
+		tools: []contract.PinnedTool{
+			pinned("observe", observe.url, contract.EffectReadOnly), pinned("click", click.url, contract.EffectEffectful),
+		},
+	}.play(t.Context(), t)
 	wantValue(t, o, `{"b":2}`)
-	if o.Media == nil || o.Media.Text != "of click" || o.MediaSeq != 2 {
-		t.Errorf("media %+v of call %d", o.Media, o.MediaSeq)
-	}
-	var e contract.Execution
-	o.Report(&e, time.Now())
-	if text, err := json.Marshal(e); err != nil || bytes.Contains(text, []byte("iVBOR")) {
-		t.Errorf("the report holds the picture, or %v", err)
-	}
+	wantMedia(t, o, "of click", 2)
 }
 
 func TestBR09IncompleteMediaIsNothing(t *testing.T) {
-	var sent atomic.Int64
-	o := playWith(t, `function main(){return tools.call("observe",{})}`,
-		given("observe", contract.EffectReadOnly, &sent, func(int) (broker.Answer, error) { return shows(t, `{"a":1}`, ""), nil }))
+	s := serve(t, shows(t, `{"a":1}`, ""))
+	o := scene{
+		source: `function main(){return tools.call("observe",{})}`,
+		tools:  []contract.PinnedTool{pinned("observe", s.url, contract.EffectEffectful)},
+	}.play(t.Context(), t)
 	wantValue(t, o, `{"a":1}`)
-	if o.Media != nil {
-		t.Errorf("media %+v", o.Media)
-	}
+	wantMedia(t, o, "", 0)
 }
 
 func TestBR09bReadOnlyCallsClearNothing(t *testing.T) {
-	var sent atomic.Int64
-	o := playWith(t, `function main(){tools.call("observe",{});tools.call("look",{});return 1}`,
-		given("observe", contract.EffectReadOnly, &sent, func(int) (broker.Answer, error) { return shows(t, "1", "of observe"), nil }),
-		given("look", contract.EffectReadOnly, &sent, func(int) (broker.Answer, error) {
-			return broker.Answer{Body: []byte("2"), Bytes: 1}, nil
-		}))
+	observe, look := serve(t, shows(t, "1", "of observe")), serve(t, say("2"))
+	o := scene{
+		source: `function main(){tools.call("observe",{});tools.call("look",{});return 1}`,
+		tools: []contract.PinnedTool{
+			pinned("observe", observe.url, contract.EffectEffectful), pinned("look", look.url, contract.EffectReadOnly),
+		},
+	}.play(t.Context(), t)
 	wantValue(t, o, "1")
-	if o.Media == nil || o.Media.Text != "of observe" || o.MediaSeq != 1 {
-		t.Errorf("media %+v of call %d", o.Media, o.MediaSeq)
-	}
+	wantMedia(t, o, "of observe", 1)
 }
 
 // thrice is a grant's retry.

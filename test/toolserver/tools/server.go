@@ -15,6 +15,8 @@
 //	POST /notjson          text
 //	POST /redirect         307 to /lookup
 //	POST /break            a connection that ends in the middle of the answer
+//	     /mcp              an MCP server over streamable HTTP with the tools of MCPTools
+//	     /mcp-stateless    the same without sessions
 //	GET  /log?prefix=K     what came in, with Idempotency-Keys that begin with K
 //	GET  /healthz
 package tools
@@ -58,6 +60,8 @@ func New(c Config) http.Handler {
 	} {
 		mux.HandleFunc("POST "+path, s.recorded(tool))
 	}
+	mux.Handle("/mcp", s.mcp(false))
+	mux.Handle("/mcp-stateless", s.mcp(true))
 	mux.HandleFunc("GET /log", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.ledger.list(r.URL.Query().Get("prefix")))
 	})
