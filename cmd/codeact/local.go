@@ -43,11 +43,12 @@ func newRun() *cobra.Command {
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
 kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
-cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses, which a cluster's
-operator refuses unless --allow-loopback-tools is set: an author's servers are
-there. A credential from a secretRef is taken from a Secret in the files; tokens
-of a ServiceAccount need a cluster. Grants of other namespaces count as in a
-cluster, by the labels of a Namespace in the files.
+cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses,
+which the operator of a cluster refuses without --allow-loopback-tools: an
+author's servers are there. A credential from a secretRef is taken from a Secret
+in the files; tokens of a ServiceAccount, and the certificates of a caBundle, need
+a cluster. Grants of other namespaces count as in a cluster, by the labels of a
+Namespace in the files.
 
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
