@@ -15,6 +15,8 @@ TOOL := go tool -modfile=hack/tools/go.mod
 PKG ?= $$(go list ./... | grep -Ev '/test/(e2e|chaos|bench)(/|$$)')
 # An apiserver and an etcd for envtest: the caller's, or built from the cluster's modules.
 ASSETS = "$${KUBEBUILDER_ASSETS:-$$($(CLUSTER) assets)}"
+# MCP servers that nobody here wrote: the caller's folder, or one in the cache.
+MCPSERVERS = "$${CODEACT_MCP_SERVERS:-$$(hack/mcpservers.sh)}"
 # Test binaries that run side by side, each with an apiserver and an etcd perhaps.
 P ?= 2
 # In CI a remembered result is no result.
@@ -30,14 +32,14 @@ demo: ## Show a run from nothing: cluster, operator, samples, result
 # fuzzes each target for two seconds beyond its seeds.
 .PHONY: test
 test: ## Unit, vector and envtest suites (PKG=./api/... TESTFLAGS='-run X')
-	assets=$(ASSETS) && KUBEBUILDER_ASSETS="$$assets" go test -p $(P) -timeout 20m $(TESTFLAGS) $(PKG)
+	assets=$(ASSETS) && mcp=$(MCPSERVERS) && KUBEBUILDER_ASSETS="$$assets" CODEACT_MCP_SERVERS="$$mcp" go test -p $(P) -timeout 20m $(TESTFLAGS) $(PKG)
 	for m in hack/image hack/cluster/node hack/tools; do go test -C $$m $(TESTFLAGS) ./... || exit 1; done
 	$(if $(filter command,$(firstword $(origin PKG))),@true,go test -short -timeout 20m -tags sandbox_gomem $(TESTFLAGS) ./sandbox)
 	$(if $(CI),FUZZTIME=2s hack/fuzz.sh)
 
 .PHONY: race
 race: ## Unit and vector suites under the race detector (PKG as for test)
-	assets=$(ASSETS) && CGO_ENABLED=1 KUBEBUILDER_ASSETS="$$assets" go test -race -p $(P) -timeout 40m $(TESTFLAGS) $(PKG)
+	assets=$(ASSETS) && mcp=$(MCPSERVERS) && CGO_ENABLED=1 KUBEBUILDER_ASSETS="$$assets" CODEACT_MCP_SERVERS="$$mcp" go test -race -p $(P) -timeout 40m $(TESTFLAGS) $(PKG)
 
 .PHONY: bench
 bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/bench.sh), and a call beside a plain POST

@@ -37,6 +37,9 @@ type Bundle struct {
 	// TimeoutMs bounds the whole run, in milliseconds from the pod's claim.
 	TimeoutMs int64        `json:"timeoutMs"`
 	Tools     []PinnedTool `json:"tools"`
+	// Catalogue is what the author of a program that nobody has reviewed could know
+	// of its tools; nil for a Recipe's.
+	Catalogue *PinnedCatalogue `json:"catalogue,omitempty"`
 	// Operator is what the operator's administrator decided for this run.
 	Operator OperatorPolicy `json:"operator"`
 }

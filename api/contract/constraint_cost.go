@@ -2,8 +2,6 @@ package contract
 
 import (
 	"math"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +31,6 @@ const (
 	meterBytes = 32 << 20
 	// interruptEvery is how many turns of loops pass between two looks at the context.
 	interruptEvery = 64
-	// maxPatternSize bounds the instructions of a regular expression's program.
-	maxPatternSize = 1000
 	// meterName is the variable of the meter. No expression can spell it.
 	meterName = "@meter"
 )
@@ -103,24 +99,4 @@ func checkPatterns(name string, a *cel.Ast) (err error) {
 		}
 	}))
 	return err
-}
-
-// compilePattern compiles a regular expression (RE2) and counts its instructions.
-func compilePattern(pattern string) (*regexp.Regexp, int, string) {
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, 0, "the pattern is invalid: " + firstLine(err)
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, 0, "the pattern is invalid: " + firstLine(err)
-	}
-	if len(prog.Inst) > maxPatternSize {
-		return nil, 0, "the pattern is too large: repeat less"
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, 0, "the pattern is invalid: " + firstLine(err)
-	}
-	return re, len(prog.Inst), ""
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Schema is a compiled JSON Schema (draft 2020-12 unless the text names
-// another). A nil *Schema accepts every JSON value.
+// Schema is a compiled JSON Schema: 2020-12, or draft-07 if its $schema says so.
+// Formats are asserted. A nil *Schema accepts every JSON value.
 // It is safe for concurrent use; validations wait for each other.
 type Schema struct {
 	s       *jsonschema.Schema
 	objects int  // how many the text has
 	unique  bool // whether it asks for unique items
+	pattern int  // the size of its largest pattern
 
 	mu    sync.Mutex // guards meter
 	meter *meter
@@ -46,10 +47,15 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if sh.depth > maxSchemaDepth {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it is nested more than %d deep", maxSchemaDepth)
 	}
+	pattern, err := schemaPatterns(x, "")
+	if err != nil {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: %v", err)
+	}
 	m := &meter{}
 	c := jsonschema.NewCompiler()
 	c.RegisterExtension("cost", nil, m)
 	c.Draft = jsonschema.Draft2020
+	c.AssertFormat = true // since 2019-09 it is an annotation otherwise
 	// The library opens file:// and http:// by default; a schema comes from a
 	// tenant, so nothing outside its own text is ever read.
 	c.LoadURL = func(u string) (io.ReadCloser, error) {
@@ -62,7 +68,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, Faultf(ReasonSchemaInvalid, "%s", schemaMessage(err))
 	}
-	return &Schema{s: s, objects: sh.objects, unique: hasUnique(x), meter: m}, nil
+	return &Schema{s: s, objects: sh.objects, unique: hasUnique(x), pattern: pattern, meter: m}, nil
 }
 
 func schemaMessage(err error) string {
@@ -94,6 +100,9 @@ func (s *Schema) Validate(value json.RawMessage) error {
 	}
 	if s.unique && sh.pairs > maxPairs {
 		return fmt.Errorf("the value has too many items for a schema with uniqueItems")
+	}
+	if sh.longest*s.pattern > maxMatch {
+		return fmt.Errorf("the value has too long a string for so large a pattern as the schema has")
 	}
 	err = s.validate(x, baseUnits+unitsPerByte*len(value))
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
@@ -128,10 +137,7 @@ func describe(ve *jsonschema.ValidationError) string {
 	if at == "" {
 		at = "/"
 	}
-	rule := ve.KeywordLocation
-	if i := strings.LastIndexByte(rule, '/'); i >= 0 {
-		rule = rule[i+1:]
-	}
+	rule := ruleOf(ve.KeywordLocation)
 	msg := ve.Message
 	switch rule {
 	case "enum", "const", "pattern", "format", "multipleOf":
@@ -141,6 +147,17 @@ func describe(ve *jsonschema.ValidationError) string {
 		msg, _, _ = strings.Cut(msg, " but found ")
 	}
 	return Truncate(fmt.Sprintf("at %s: %s (rule %s)", at, msg, rule), MaxMessageBytes)
+}
+
+// ruleOf returns the keyword at the end of its location. Two keywords have the name
+// of a property and a number after them.
+func ruleOf(location string) string {
+	for _, k := range []string{"dependentRequired", "dependencies"} {
+		if strings.Contains(location, "/"+k+"/") {
+			return k
+		}
+	}
+	return location[strings.LastIndexByte(location, '/')+1:]
 }
 
 func firstLine(err error) string {

@@ -43,6 +43,15 @@ func (m *meter) Compile(_ jsonschema.CompilerContext, schema map[string]any) (js
 		}
 		x.fixed++
 	}
+	if p, ok := schema["pattern"].(string); ok {
+		_, x.pattern, _ = compilePattern(p)
+	}
+	if m, ok := schema["patternProperties"].(map[string]any); ok {
+		for p := range m {
+			_, size, _ := compilePattern(p)
+			x.keys += size
+		}
+	}
 	return x, nil
 }
 
@@ -52,12 +61,16 @@ type metered struct {
 	*meter
 	fixed  int
 	unique bool
+	// pattern is the size of its pattern, keys of those for keys together.
+	pattern, keys int
 }
 
 // Validate implements jsonschema.ExtSchema.
 func (x *metered) Validate(_ jsonschema.ValidationContext, v any) error {
 	n := 0
 	switch v := v.(type) {
+	case string:
+		n = len(v) * x.pattern / stepsPerUnit
 	case []any:
 		n = len(v)
 		if x.unique {
@@ -65,6 +78,11 @@ func (x *metered) Validate(_ jsonschema.ValidationContext, v any) error {
 		}
 	case map[string]any:
 		n = len(v)
+		if x.keys > 0 {
+			for k := range v {
+				n += (1 + len(k)) * x.keys / stepsPerUnit
+			}
+		}
 	}
 	if x.units += 1 + x.fixed + n; x.units > x.most {
 		panic(errTooDear)
@@ -72,15 +90,19 @@ func (x *metered) Validate(_ jsonschema.ValidationContext, v any) error {
 	return nil
 }
 
-// shape is what bounds a validation before it begins.
-type shape struct{ depth, objects, pairs int }
+// shape is what bounds a validation before it begins. The longest is that of its
+// strings, keys included, in bytes.
+type shape struct{ depth, objects, pairs, longest int }
 
 func shapeOf(x any) (s shape) {
 	add := func(child any) {
 		c := shapeOf(child)
 		s.depth, s.objects, s.pairs = max(s.depth, c.depth), s.objects+c.objects, s.pairs+c.pairs
+		s.longest = max(s.longest, c.longest)
 	}
 	switch x := x.(type) {
+	case string:
+		s.longest = len(x)
 	case []any:
 		for _, v := range x {
 			add(v)
@@ -88,8 +110,9 @@ func shapeOf(x any) (s shape) {
 		s.depth++
 		s.pairs += len(x) * len(x) / 2
 	case map[string]any:
-		for _, v := range x {
+		for k, v := range x {
 			add(v)
+			s.longest = max(s.longest, len(k))
 		}
 		s.depth++
 		s.objects++

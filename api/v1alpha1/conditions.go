@@ -21,6 +21,9 @@ const (
 	ConditionToolsResolved = "ToolsResolved"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
 	ConditionPinned = "Pinned"
+	// ConditionCatalogueComplete is True when the catalogue of a run with its own code
+	// shows everything about its tools. Runs of a Recipe have none.
+	ConditionCatalogueComplete = "CatalogueComplete"
 	// ConditionSucceeded is Unknown while a run goes on, then True or False.
 	ConditionSucceeded = "Succeeded"
 	// ConditionReconciling is True while the controller works towards the spec.
@@ -42,6 +45,13 @@ const (
 	ReasonRunning   = "Running"
 	ReasonStopping  = "Stopping"
 	ReasonSucceeded = "Succeeded"
+)
+
+// Reasons of ConditionCatalogueComplete, one for each step of a catalogue.
+const (
+	ReasonFull                 = "Full"
+	ReasonReturnSchemasOmitted = "ReturnSchemasOmitted"
+	ReasonCatalogueEmpty       = "CatalogueEmpty"
 )
 
 // Labels and annotations that the controllers write.

@@ -25,6 +25,7 @@ func (r *Reconciler) tell(before, after *v1alpha1.AgentRun) {
 		}
 		r.Events.Eventf(after, nil, kind, string(contract.ReasonSuperseded), "Supersede", "%s", message)
 	}
+	r.tellCatalogue(before, after)
 	if isFinished(before) || !isFinished(after) {
 		return
 	}

@@ -57,6 +57,9 @@ func newPin(l *look) (*Pin, error) {
 		}
 		b.Tools = append(b.Tools, t)
 	}
+	if err := l.catalogue(&b); err != nil {
+		return nil, err
+	}
 	raw, digest, err := b.Encode()
 	if err != nil {
 		return nil, err

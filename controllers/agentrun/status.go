@@ -39,6 +39,7 @@ func Settle(op settings.Operator, s Snapshot, p Plan, done Done) v1alpha1.AgentR
 	}
 	l.record(&st, p, done)
 	c := status.On(&st.Conditions, s.Run.Generation, s.Now)
+	catalogueComplete(c, &st, p.Pin)
 	outcome, reason, message := l.verdict(p, done)
 	if outcome == nil {
 		// An ended run that is executed again has no end any more.
@@ -147,6 +148,7 @@ func supersede(s Snapshot, p Plan) v1alpha1.AgentRunStatus {
 	}
 	c := status.On(&st.Conditions, s.Run.Generation, s.Now)
 	const message = "the spec has changed: a new execution begins"
+	c.Drop(v1alpha1.ConditionCatalogueComplete)
 	c.Set(v1alpha1.ConditionPinned, metav1.ConditionUnknown, v1alpha1.ReasonPending, message)
 	c.Set(v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonPending, message)
 	c.Working(v1alpha1.ReasonPending, message)

@@ -178,7 +178,7 @@ func TestDecideBeforeLaunch(t *testing.T) {
 			run: code(echo).Limits(contract.Limits{WallClockMs: 60000}), wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonLimitsTooHigh,
 		},
 		"a bundle that fits no ConfigMap": {
-			run: code(echo, "a", "b", "c", "d"), grants: large("a", "b", "c", "d"),
+			run: recipeRun(), recipe: builders.MakeRecipe("sweep", echo, "a", "b", "c", "d").Ready("", ""), grants: large("a", "b", "c", "d"),
 			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonBundleTooLarge,
 		},
 

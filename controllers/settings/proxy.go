@@ -35,9 +35,13 @@ func ProxyFrom(getenv func(string) string) Proxy {
 	return Proxy{HTTP: get(EnvHTTPProxy), HTTPS: get(EnvHTTPSProxy), No: get(EnvNoProxy)}
 }
 
-// validate refuses what would put a credential into every pod. Its errors never
-// hold a part of an address.
+// validate refuses proxies that are not there, since calls would pass by them, and
+// what would put a credential into every pod. Its errors never hold a part of an
+// address.
 func (p Proxy) validate() error {
+	if p.HTTP == "" && p.HTTPS == "" {
+		return fmt.Errorf("calls of tools are to go through a proxy, and neither %s nor %s names one", EnvHTTPProxy, EnvHTTPSProxy)
+	}
 	var errs []error
 	for _, x := range []struct{ name, value string }{{EnvHTTPProxy, p.HTTP}, {EnvHTTPSProxy, p.HTTPS}} {
 		if why := refuseAddress(x.value); why != "" {

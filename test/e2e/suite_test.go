@@ -87,7 +87,10 @@ func installOperator(ctx context.Context) {
 func operatorManifests(ctx context.Context) string {
 	GinkgoHelper()
 	manifests := command(ctx, os.Getenv("KUSTOMIZE"), "build", filepath.Join("..", "..", "config", "default"))
-	return strings.ReplaceAll(manifests, "localhost/codeact/operator:dev", image)
+	manifests = strings.ReplaceAll(manifests, "localhost/codeact/operator:dev", image)
+	traced := strings.Replace(manifests, "- --leader-elect\n", "- --leader-elect\n        - --trace-endpoint="+toolURL("")+"\n", 1)
+	Expect(traced).NotTo(Equal(manifests))
+	return traced
 }
 
 func waitForManager(ctx context.Context) {

@@ -191,6 +191,33 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		ready(b, v1alpha1.ReasonReady)
 	})
 
+	It("has runs and recipes follow grants of other namespaces and the labels of their own", func(ctx SpecContext) {
+		other := namespace(ctx)
+		rcp := create(k, builders.MakeRecipe("abroad", "function main(x) { return tools.call('atlas', x) }", "atlas").Obj())
+		ready(rcp, "ToolsNotGranted")
+		create(k, builders.MakeRun("abroad").Code(echo, "atlas").StartDeadline(5*time.Minute).Obj())
+		until("abroad", metav1.ConditionUnknown, "ToolsNotGranted")
+		g := k.elsewhere(other, builders.MakeGrant("atlas", "atlas").AllowedBy(metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}}))
+		ready(g, v1alpha1.ReasonReady)
+		until("abroad", metav1.ConditionUnknown, "ToolsNotGranted")
+		k.label("env", "dev")
+		run := until("abroad", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+		Expect(k.pinnedTools(run)[0].Grant.Namespace).To(Equal(other))
+		ready(rcp, v1alpha1.ReasonReady)
+
+		By("taking the offer back")
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
+		g.Spec.AllowedNamespaces = nil
+		Expect(admin.Update(ctx, g)).To(Succeed())
+		ready(rcp, "ToolsNotGranted")
+
+		By("offering another one to all")
+		create(k, builders.MakeRun("far").Code(echo, "globe").StartDeadline(5*time.Minute).Obj())
+		until("far", metav1.ConditionUnknown, "ToolsNotGranted")
+		k.elsewhere(other, builders.MakeGrant("globe", "globe").Allowed())
+		until("far", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+	})
+
 	It("has recipes follow their grants, also when one expires", func(SpecContext) {
 		rcp := create(k, builders.MakeRecipe("timed", "function main(x) { return tools.call('clock', x) }", "clock").Obj())
 		ready(rcp, "ToolsNotGranted")

@@ -50,6 +50,16 @@ func TestMaxima(t *testing.T) {
 			t.Errorf("%s: got %v, want %d", name, x.got, x.want)
 		}
 	}
+	status := kindSchema(t, "agentruns").Properties["status"]
+	execution := status.Properties["execution"]
+	call := execution.Properties["calls"].Items.Schema
+	if n := maxLength(*call, "receipt"); n == nil || *n != contract.MaxReceiptBytes {
+		t.Errorf("AgentRun.status.execution.calls.receipt: got %v, want %d", n, contract.MaxReceiptBytes)
+	}
+	failure := execution.Properties["error"]
+	if n := maxLength(failure, "evidence"); n == nil || *n != c.OutputBytes {
+		t.Errorf("AgentRun.status.execution.error.evidence: got %v, want %d", n, c.OutputBytes)
+	}
 	calls := grant.Properties["grant"].Properties["maxCallsPerRun"].Maximum
 	if calls == nil || int64(*calls) != c.Calls() {
 		t.Errorf("ToolGrant.spec.grant.maxCallsPerRun: got %v, want %d", calls, c.Calls())
@@ -68,6 +78,11 @@ func maxItems(s apiextensionsv1.JSONSchemaProps, field string) *int64 {
 
 func spec(t *testing.T, plural string) apiextensionsv1.JSONSchemaProps {
 	t.Helper()
+	return kindSchema(t, plural).Properties["spec"]
+}
+
+func kindSchema(t *testing.T, plural string) apiextensionsv1.JSONSchemaProps {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "config", "crd", "bases", "codeact.dev_"+plural+".yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,5 +91,5 @@ func spec(t *testing.T, plural string) apiextensionsv1.JSONSchemaProps {
 	if err := yaml.Unmarshal(b, &crd); err != nil {
 		t.Fatal(err)
 	}
-	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	return *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 }

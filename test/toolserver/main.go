@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,27 +25,41 @@ func main() {
 	log.SetFlags(0)
 	addr := flag.String("addr", ":8080", "address to listen on; port 0 takes a free one")
 	tokenFile := flag.String("token-file", "", "file with the bearer token that /auth expects")
+	tlsAddr := flag.String("tls-addr", "", "address for TLS, with a certificate that is made at the start; none without it")
+	hosts := flag.String("tls-hosts", "localhost", "comma-separated names in that certificate; GET /ca answers with its authority")
 	flag.Parse()
-	if err := serve(*addr, *tokenFile); err != nil {
+	if err := serve(*addr, *tlsAddr, *hosts, *tokenFile); err != nil {
 		log.Fatal("toolserver: ", err)
 	}
 }
 
-func serve(addr, tokenFile string) error {
+func serve(addr, tlsAddr, hosts, tokenFile string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	l, err := net.Listen("tcp", addr)
+	cert, ca, err := authority(time.Now(), strings.Split(hosts, ","))
 	if err != nil {
 		return err
 	}
-	fmt.Printf("listening on http://%s\n", l.Addr())
 	// No write timeout: some tools are slow on purpose.
 	srv := &http.Server{
-		Handler:           tools.New(tools.Config{TokenFile: tokenFile, Reviewer: tools.InCluster()}),
+		Handler:           tools.New(tools.Config{TokenFile: tokenFile, Reviewer: tools.InCluster(), CA: ca}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }()
+	done := make(chan error, 2)
+	for scheme, at := range map[string]string{"http": addr, "https": tlsAddr} {
+		if at == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("listening on %s://%s\n", scheme, l.Addr())
+		if scheme == "https" {
+			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+		}
+		go func() { done <- srv.Serve(l) }()
+	}
 	select {
 	case err := <-done:
 		return err

@@ -15,6 +15,15 @@
 //	POST /notjson          text
 //	POST /redirect         307 to /lookup
 //	POST /break            a connection that ends in the middle of the answer
+//	     /mcp              an MCP server over streamable HTTP with the tools of MCPTools
+//	     /mcp-stateless    the same without sessions
+//	POST /flaky?fails=N    503 to the first N requests of an Idempotency-Key, then the number of the attempt
+//	POST /show             a picture beside the value, and a receipt
+//	POST /leak?status=200  the credential that came: a tool that must not be trusted
+//	GET  /items/{id}       the request as it came; DELETE, too
+//	POST /v1/traces        spans, by OTLP over HTTP
+//	GET  /traces           what spans came
+//	GET  /ca               the authority that the TLS certificate is known by
 //	GET  /log?prefix=K     what came in, with Idempotency-Keys that begin with K
 //	GET  /healthz
 package tools
@@ -34,6 +43,8 @@ type Config struct {
 	TokenFile string
 	// Reviewer checks ServiceAccount tokens for /review; nil refuses them all.
 	Reviewer Reviewer
+	// CA is the PEM text that /ca answers with.
+	CA []byte
 }
 
 const (
@@ -54,10 +65,12 @@ func New(c Config) http.Handler {
 	for path, tool := range map[string]func(http.ResponseWriter, *http.Request, json.RawMessage){
 		"/lookup": s.lookup, "/order": s.order, "/echo": s.echo, "/auth": s.auth, "/review": s.review,
 		"/fail": s.fail, "/slow": s.slow, "/hold": s.hold, "/huge": s.huge,
-		"/notjson": s.notJSON, "/redirect": s.redirect, "/break": s.breakOff,
+		"/flaky": s.flaky, "/show": s.show, "/leak": s.leak, "/notjson": s.notJSON, "/redirect": s.redirect, "/break": s.breakOff,
 	} {
 		mux.HandleFunc("POST "+path, s.recorded(tool))
 	}
+	mux.Handle("/mcp", s.mcp(false))
+	mux.Handle("/mcp-stateless", s.mcp(true))
 	mux.HandleFunc("GET /log", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.ledger.list(r.URL.Query().Get("prefix")))
 	})
@@ -65,6 +78,12 @@ func New(c Config) http.Handler {
 		s.gates.open(r.URL.Query().Get("name"))
 		w.WriteHeader(http.StatusNoContent)
 	})
+	mux.HandleFunc("GET /items/{id}", s.item)
+	mux.HandleFunc("DELETE /items/{id}", s.item)
+	spans := &traces{}
+	mux.HandleFunc("POST /v1/traces", spans.take)
+	mux.HandleFunc("GET /traces", spans.list)
+	mux.HandleFunc("GET /ca", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(c.CA) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return mux
 }

@@ -56,9 +56,12 @@ func (s *server) order(w http.ResponseWriter, r *http.Request, args json.RawMess
 		problem(w, http.StatusBadRequest, "an order needs an Idempotency-Key")
 		return
 	}
-	answer(w, http.StatusOK, s.ledger.order(key, func(n int) Receipt {
-		return Receipt{ID: fmt.Sprintf("order-%04d", n), SKU: in.SKU, Quantity: in.Quantity}
-	}))
+	answer(w, http.StatusOK, s.ledger.order(key, orderOf(in.SKU, in.Quantity)))
+}
+
+// orderOf makes the receipt of order n.
+func orderOf(sku string, quantity int64) func(n int) Receipt {
+	return func(n int) Receipt { return Receipt{ID: fmt.Sprintf("order-%04d", n), SKU: sku, Quantity: quantity} }
 }
 
 func (s *server) echo(w http.ResponseWriter, r *http.Request, args json.RawMessage) {

@@ -80,6 +80,16 @@ func (x *exchange) mayResume() bool {
 	return ok
 }
 
+// ended is told that a stream which was to bring the answer is over.
+func (x *exchange) ended() {
+	x.mu.Lock()
+	lost := x.answer == nil && !x.resume
+	x.mu.Unlock()
+	if lost {
+		x.lost() // the SDK would wait a second before it asks whether it may resume
+	}
+}
+
 func (x *exchange) lost() {
 	if x.giveUp != nil {
 		x.giveUp(errLost)

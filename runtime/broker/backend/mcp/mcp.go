@@ -121,6 +121,8 @@ func projected(b contract.Bundle, t contract.PinnedTool) map[string]any {
 // Close ends every session, and tells their servers so. It takes no longer than
 // two seconds, or ctx; afterwards every call fails before anything is sent.
 func (s *Sessions) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeFor)
+	defer cancel()
 	s.mu.Lock()
 	s.over = true
 	for _, sl := range s.slots {
@@ -128,6 +130,17 @@ func (s *Sessions) Close(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.closing.Wait()
+}
+
+// later closes a session beside the run. Behind its end nobody waits for that.
+func (s *Sessions) later(x *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		go x.close(context.Background())
+		return
+	}
+	s.closing.Go(func() { x.close(context.Background()) })
 }
 
 func (sl *slot) shut(ctx context.Context) {
@@ -289,5 +302,5 @@ func (sl *slot) giveUp() {
 		return
 	}
 	sl.session = nil
-	sl.all.closing.Go(func() { s.close(context.Background()) })
+	sl.all.later(s)
 }

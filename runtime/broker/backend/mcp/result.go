@@ -47,7 +47,13 @@ func (b *Backend) result(s *session, text json.RawMessage, most int64) (broker.A
 	}
 	receipt := s.receipt(r.Meta.Receipt)
 	if r.IsError {
-		return broker.Answer{}, s.declaredError(r, receipt)
+		return broker.Answer{}, s.declaredError(r, receipt, s.shows(text))
+	}
+	if s.shows(text) {
+		return broker.Answer{}, &broker.Failure{
+			Proof: broker.Done, Reason: contract.ReasonChildResultInvalid, Final: true, Receipt: receipt,
+			Message: "its answer holds the credential that it was sent, so nothing of it is kept",
+		}
 	}
 	if r.ResultType != "" && r.ResultType != "complete" {
 		return broker.Answer{}, &broker.Failure{Message: "it wants to be given something before it goes on, and a run gives nothing", Receipt: receipt}
@@ -56,10 +62,7 @@ func (b *Backend) result(s *session, text json.RawMessage, most int64) (broker.A
 	if err != nil {
 		return broker.Answer{}, &broker.Failure{Message: "its answer cannot be put into JSON", Receipt: receipt}
 	}
-	if s.shows(value) {
-		return broker.Answer{}, &broker.Failure{Reason: contract.ReasonChildResultInvalid, Final: true, Receipt: receipt, Message: "its result shows the credential that it was sent, and was thrown away"}
-	}
-	ans := broker.Answer{Body: value, Bytes: int64(len(value)), Digest: contract.Digest(value), Receipt: receipt, Media: s.media(r)}
+	ans := broker.Answer{Body: value, Bytes: int64(len(value)), Digest: contract.Digest(value), Receipt: receipt, Media: r.media()}
 	if ans.Bytes > most {
 		ans.Body = value[:most+1]
 	}
@@ -110,18 +113,14 @@ func (r result) texts() []string {
 }
 
 // media is what the tool showed, complete or not; nil without the marker. A
-// picture that cannot be read has no data, which makes the whole incomplete. What
-// shows a credential is left out.
-func (s *session) media(r result) *contract.Media {
+// picture that cannot be read has no data, which makes the whole incomplete.
+func (r result) media() *contract.Media {
 	var about shown
 	if json.Unmarshal(r.Meta.Media, &about) != nil || about.Marker != contract.MediaMarker {
 		return nil
 	}
 	m := &contract.Media{Marker: about.Marker, Geometry: about.Geometry}
 	for _, c := range r.Content {
-		if s.shows(c.Data) || s.shows([]byte(c.Text)) {
-			return nil
-		}
 		if c.Type == "image" {
 			p := contract.Picture{MIMEType: c.MIMEType}
 			if json.Unmarshal(c.Data, &p.Data) != nil {
@@ -144,14 +143,19 @@ func (s *session) receipt(raw json.RawMessage) string {
 	return s.clean(text, contract.MaxReceiptBytes)
 }
 
-// declaredError is the failure of a tool that says itself that it failed.
-func (s *session) declaredError(r result, receipt string) *broker.Failure {
+// declaredError is the failure of a tool that says itself that it failed. Of an
+// answer that shows a credential only that is kept.
+func (s *session) declaredError(r result, receipt string, shown bool) *broker.Failure {
 	f := &broker.Failure{Proof: broker.Answered, Message: "it failed", Receipt: receipt}
+	if shown {
+		return f
+	}
 	if text := s.clean(strings.Join(r.texts(), " "), maxText); text != "" {
 		f.Message = text
 	}
-	if len(r.StructuredContent) > 0 && !s.shows(r.StructuredContent) {
+	if len(r.StructuredContent) > 0 {
 		f.Result = r.StructuredContent
 	}
+	f.Media = r.media()
 	return f
 }

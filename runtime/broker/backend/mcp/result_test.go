@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -184,25 +185,152 @@ func TestTooLarge(t *testing.T) {
 
 func TestCredentialComesBack(t *testing.T) {
 	const secret = "s3cret-t0ken"
-	tests := map[string]string{
-		"in its failure": `{"isError":true,"content":[{"type":"text","text":"bad token ` + secret + `"}],"structuredContent":{"t":"` + secret + `"},"_meta":{"codeact.dev/receipt":"` + secret + `"}}`,
-		"in its receipt": `{"content":[],"_meta":{"codeact.dev/receipt":"` + secret + `"}}`,
-		"in its result":  `{"content":[],"structuredContent":{"t":"` + secret + `"}}`,
-		"in base64":      `{"content":[],"structuredContent":{"t":"` + base64.StdEncoding.EncodeToString([]byte(secret)) + `"}}`,
+	tests := map[string]struct {
+		result    string
+		wantProof broker.Proof
+	}{
+		"in its failure":   {`{"isError":true,"content":[{"type":"text","text":"bad token ` + secret + `"}],"structuredContent":{"t":"` + secret + `"},"_meta":{"codeact.dev/receipt":"` + secret + `"}}`, broker.Answered},
+		"in its receipt":   {`{"content":[],"_meta":{"codeact.dev/receipt":"` + secret + `"}}`, broker.Done},
+		"in its result":    {`{"content":[],"structuredContent":{"t":"` + secret + `"}}`, broker.Done},
+		"in its text":      {`{"content":[{"type":"text","text":"` + secret + `"}]}`, broker.Done},
+		"in base64":        {`{"content":[],"structuredContent":{"t":"` + base64.StdEncoding.EncodeToString([]byte(secret)) + `"}}`, broker.Done},
+		"in a refusal":     {"error", broker.Answered},
+		"in escapes":       {`{"content":[],"structuredContent":{"t":"\u0073\u0033cret-t0ken"}}`, broker.Done},
+		"in media's text":  {`{"content":[{"type":"text","text":"` + secret + `"}],"structuredContent":{},"_meta":{"codeact.dev/media":{"marker":"` + contract.MediaMarker + `"}}}`, broker.Done},
+		"in an empty word": {`{"isError":true,"content":[{"type":"text","text":"Bearer ` + secret + `"}]}`, broker.Answered},
 	}
-	for name, result := range tests {
+	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := results(t, result)
+			s := script(t, &scripted{call: func(w http.ResponseWriter, _ *http.Request, m scriptMessage) {
+				if tc.result == "error" {
+					respondError(w, m, -32602, "no "+secret)
+					return
+				}
+				respond(w, m, tc.result)
+			}})
 			p := pinned(s.URL, "x", capable(contract.CapabilityAuth))
 			ans, err := backendOf(t, sessionsOf(t, bundle(), fixed(secret)), p).Call(within(t, 5*time.Second), request(p, `{}`))
-			text, _ := json.Marshal(ans)
-			if err != nil {
-				more, _ := json.Marshal(failureOf(t, err))
-				text = append(text, more...)
-			}
-			if strings.Contains(string(text)+string(ans.Body), secret) {
-				t.Errorf("the credential is in %s", text)
+			f := failureOf(t, err)
+			if text, _ := json.Marshal(f); strings.Contains(string(text)+string(ans.Body)+string(f.Result), secret) || f.Proof != tc.wantProof {
+				t.Errorf("%+v", f)
 			}
 		})
+	}
+}
+
+// TestRotation: the credential is read for every request of the session.
+func TestRotation(t *testing.T) {
+	s := script(t, &scripted{session: "s", call: fine})
+	p := pinned(s.URL, "x", capable(contract.CapabilityAuth))
+	c := &rotating{now: "first-token"}
+	all := sessionsOf(t, bundle(), c)
+	b := backendOf(t, all, p)
+	for _, token := range []string{"first-token", "second-token"} {
+		c.set(token)
+		if _, err := b.Call(within(t, 5*time.Second), request(p, `{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.set("")
+	f := failureOf(t, second(b.Call(within(t, 5*time.Second), request(p, `{}`))))
+	if f.Proof != broker.NeverSent || f.Reason != contract.ReasonBrokerUnavailable {
+		t.Errorf("%+v", f)
+	}
+	if n := s.count("POST tools/call"); n != 2 || s.count("POST initialize") != 1 {
+		t.Errorf("%d calls: %v", n, s.seen)
+	}
+	for i, a := range s.auth {
+		want := "Bearer first-token"
+		if s.seen[i] == "POST tools/call" && i == len(s.auth)-1 {
+			want = "Bearer second-token"
+		}
+		if a != want {
+			t.Errorf("%s carried %q, want %q", s.seen[i], a, want)
+		}
+	}
+}
+
+type rotating struct {
+	mu  sync.Mutex
+	now string
+}
+
+func (r *rotating) set(s string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = s
+}
+
+func (r *rotating) Credential(string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []byte(r.now), nil
+}
+
+// TestSharing: tools share a session if they have the server, the credential and
+// the CA bundle in common, and never otherwise.
+func TestSharing(t *testing.T) {
+	of := func(change ...func(*contract.PinnedTool)) contract.PinnedTool {
+		return pinned("http://a/mcp", "x", change...)
+	}
+	secret := func(name string) func(*contract.PinnedTool) {
+		return func(p *contract.PinnedTool) {
+			capable(contract.CapabilityAuth)(p)
+			p.Auth = contract.Auth{Type: contract.AuthSecretRef, SecretName: name, SecretKey: "k"}
+		}
+	}
+	ca := func(p *contract.PinnedTool) { p.Backend.CA = &contract.CABundle{ConfigMap: "c", Key: "k"} }
+	from := func(ns string) func(*contract.PinnedTool) {
+		return func(p *contract.PinnedTool) { p.Grant.Namespace = ns }
+	}
+	unused := func(p *contract.PinnedTool) { secret("s")(p); p.Tool.Capabilities = nil }
+	tests := map[string]struct {
+		a, b contract.PinnedTool
+		want bool
+	}{
+		"the same":                  {of(), pinned("http://a/mcp", "y"), true},
+		"another path":              {of(), pinned("http://a/mcp2", "x"), false},
+		"one credential":            {of(secret("s")), of(secret("s")), true},
+		"two credentials":           {of(secret("s")), of(secret("t")), false},
+		"with and without":          {of(secret("s")), of(), false},
+		"one that is not projected": {of(unused), of(), true},
+		"a CA":                      {of(ca), of(), false},
+		"the same CA":               {of(ca), of(ca), true},
+		"that of another namespace": {of(ca, from("n")), of(ca), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			all := sessionsOf(t, bundle(), nil)
+			if got := backendOf(t, all, tc.a).slot == backendOf(t, all, tc.b).slot; got != tc.want {
+				t.Errorf("shared %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRefusedBeforeAnything(t *testing.T) {
+	tests := map[string]string{
+		"no address": "nowhere", "another scheme": "ftp://a/", "no host": "http:///x", "a password": "http://a:b@c/", "a fragment": "http://a/#b",
+	}
+	for name, url := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := NewSessions(bundle(), nil).Backend(pinned(url, "x")); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	s := results(t, `{}`)
+	p := pinned(s.URL, "x")
+	closed := bundle()
+	closed.Operator = contract.OperatorPolicy{}
+	f := failureOf(t, second(backendOf(t, sessionsOf(t, closed, nil), p).Call(within(t, 5*time.Second), request(p, `{}`))))
+	if f.Proof != broker.NeverSent || !strings.Contains(f.Message, "loopback") || !f.Final {
+		t.Errorf("%+v", f)
+	}
+	if f := failureOf(t, second(backendOf(t, sessionsOf(t, bundle(), nil), p).Call(within(t, 5*time.Second), request(p, `[1]`)))); f.Proof != broker.NeverSent {
+		t.Errorf("%+v", f)
+	}
+	if len(s.seen) != 0 {
+		t.Errorf("the server saw %v", s.seen)
 	}
 }

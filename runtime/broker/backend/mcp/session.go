@@ -98,9 +98,10 @@ func (s *session) start(ctx context.Context) (*exchange, error) {
 	x.giveUp = cancel
 	defer cancel(nil)
 	client := sdk.NewClient(&sdk.Implementation{Name: egress.UserAgent, Version: "1"}, &sdk.ClientOptions{
-		Capabilities:           &sdk.ClientCapabilities{},
-		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true}, // it would call the tool again
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.dirty.Store(true) },
+		Capabilities:   &sdk.ClientCapabilities{},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // it would call the tool again
+		// It makes the SDK ask for the news, which admits has read by then.
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {},
 	})
 	client.AddReceivingMiddleware(refuse)
 	type opened struct {

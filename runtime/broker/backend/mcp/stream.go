@@ -26,6 +26,7 @@ type events struct {
 	id   []byte
 	wait []byte // the stream's retry field
 	any  bool   // the event has a field
+	kind string // the event's name
 	err  error
 }
 
@@ -58,6 +59,7 @@ func (e *events) Read(p []byte) (int, error) {
 // silent, and the session knows that it no longer hears.
 func (e *events) end() error {
 	if !e.endless {
+		e.x.ended()
 		return e.err
 	}
 	e.s.deaf.Store(true)
@@ -90,6 +92,8 @@ func (e *events) line() {
 			e.data.WriteByte('\n')
 		}
 		e.data.Write(value)
+	case "event":
+		e.kind = string(value)
 	case "id":
 		e.id = bytes.Clone(value)
 	case "retry":
@@ -153,6 +157,9 @@ func (e *events) flooded() {
 // way, so that a stream that is resumed goes on behind it.
 func (e *events) event() {
 	pass := e.any
+	if e.kind != "" && e.kind != "message" {
+		e.data.Reset()
+	}
 	if e.data.Len() > 0 {
 		m := parse(e.data.Bytes())
 		if pass = m != nil && e.s.admits(m, e.x); !pass {
@@ -177,7 +184,7 @@ func (e *events) event() {
 		e.out.WriteByte('\n')
 	}
 	e.data.Reset()
-	e.id, e.wait, e.any = nil, nil, false
+	e.id, e.wait, e.kind, e.any = nil, nil, "", false
 }
 
 // whole is the body of a JSON response: one answer, read within its bound.

@@ -49,7 +49,8 @@ func TestOneCallOnTheWire(t *testing.T) {
 							t.Errorf("answer %s, error %v, %d resumes: the answer can be read again", ans.Body, err, resumes)
 						}
 					} else {
-						if f := failureOf(t, err); f.Proof != wanted.proof {
+						// A connection that dies as it comes about was perhaps never there.
+						if f := failureOf(t, err); f.Proof != wanted.proof && (m != whileConnecting || f.Proof != broker.NeverSent) {
 							t.Errorf("%+v, want proof %d", f, wanted.proof)
 						}
 						if resumes != 0 {
