@@ -43,11 +43,10 @@ func (c constraints) Admit(ctx context.Context, m Moment) error {
 
 // Result implements Hook. A failure has no result that could be looked at.
 func (c constraints) Result(ctx context.Context, m Moment) error {
-	t := c.b.tools[m.Call.Tool]
-	if t.after == nil || m.Fault != nil {
-		return nil
+	if t := c.b.tools[m.Call.Tool]; t.after != nil && m.Fault == nil {
+		return t.after.Check(ctx, c.vars(m))
 	}
-	return t.after.Check(ctx, c.vars(m))
+	return nil
 }
 
 // vars is what an expression may look at. The call's own entry is not one of the
