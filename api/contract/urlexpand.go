@@ -80,6 +80,8 @@ func checkSegment(v string) error {
 		return errors.New("holds a path separator")
 	case hasDotSegment(v, separators):
 		return errors.New("is made of dots")
+	case anyDecoding(v, func(s string) bool { return strings.HasPrefix(s, ";") }):
+		return errors.New("begins with a semicolon") // behind which some servers drop all
 	case anyDecoding(v, func(s string) bool { return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) }):
 		return errors.New("holds a control character")
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// MaxURLBytes bounds a template, MaxExpandedURLBytes what Expand makes of it.
-	MaxURLBytes         = 2048
+	// MaxURLBytes bounds a template.
+	MaxURLBytes = 2048
+	// MaxExpandedURLBytes bounds what Expand makes of one.
 	MaxExpandedURLBytes = 8192
 	// maxURLNames bounds the places of one template.
 	maxURLNames = 32
@@ -129,13 +130,13 @@ func (t URLTemplate) check() error {
 	sample := func(urlPiece) string { return "x" }
 	path := join(t.path, sample)
 	if hasDotSegment(path, separators) {
-		return errors.New("the path holds a segment . or ..")
+		return errors.New("the path holds a segment of dots")
 	}
-	text := t.origin + path
-	for i, p := range t.query {
-		text += string("?&"[min(i, 1)]) + join(p, sample)
+	var query []string
+	for _, p := range t.query {
+		query = append(query, join(p, sample))
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(t.origin + path + "?" + strings.Join(query, "&"))
 	if err != nil {
 		return errors.New("the URL is malformed, perhaps in its percent-encoding")
 	}

@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,10 +92,8 @@ func kind(a netip.Addr) string {
 	case a == broadcast:
 		return kindBroadcast
 	}
-	for _, m := range metadata {
-		if a == m {
-			return kindMetadata
-		}
+	if slices.Contains(metadata, a) {
+		return kindMetadata
 	}
 	return ""
 }

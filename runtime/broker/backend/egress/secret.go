@@ -36,18 +36,25 @@ func NewSecret(credential string) Secret {
 	return s
 }
 
+// escapes is how many escapes In looks behind: of JSON in a string of JSON, say.
+const escapes = 2
+
 // In reports whether text holds the credential, also behind the escapes of JSON
-// strings and of URLs.
+// strings and of URLs, in any order of two.
 func (s Secret) In(text []byte) bool {
-	if len(s.spellings) == 0 {
+	return len(s.spellings) > 0 && s.behind(text, escapes)
+}
+
+func (s Secret) behind(text []byte, escapes int) bool {
+	switch {
+	case len(text) == 0:
+		return false
+	case s.within(text):
+		return true
+	case escapes == 0:
 		return false
 	}
-	for _, layer := range [][]byte{text, unescapeJSON(text)} {
-		if s.within(layer) || s.within(unescapeURL(layer)) {
-			return true
-		}
-	}
-	return false
+	return s.behind(unescapeJSON(text), escapes-1) || s.behind(unescapeURL(text), escapes-1)
 }
 
 func (s Secret) within(text []byte) bool {
