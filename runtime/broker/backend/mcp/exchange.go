@@ -24,7 +24,7 @@ type exchange struct {
 	giveUp context.CancelCauseFunc
 
 	mu       sync.Mutex
-	posted   bool        // its POST was handed to the network
+	posted   bool        // the call was handed to the network
 	sent     func() bool // whether a byte of it can have left; nil before it was posted
 	id       string      // JSON text of the request's id
 	status   int         // of the response to the POST; 0 without one
@@ -159,6 +159,9 @@ type rpcError struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 }
+
+// asks reports whether m is a request, which has an answer.
+func (m *message) asks() bool { return m != nil && m.Method != nil && len(m.ID) > 0 }
 
 // parse reads one message, or returns nil.
 func parse(text []byte) *message {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -197,9 +198,7 @@ func (b *Backend) send(ctx context.Context, s *session, r broker.Request) (*exch
 	x.header.Set(headerIdempotency, r.ID)
 	egress.TraceContext(ctx, b.tool, x.header)
 	p := &sdk.CallToolParams{Meta: sdk.Meta{MetaIdempotencyKey: r.ID}, Name: b.tool.Backend.MCP.Tool, Arguments: json.RawMessage(r.Arguments)}
-	for k, v := range b.meta {
-		p.Meta[k] = v
-	}
+	maps.Copy(p.Meta, b.meta)
 	if r.Progress != nil {
 		p.SetProgressToken(r.ID)
 		defer s.expect(r.ID, x)()

@@ -46,26 +46,22 @@ func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x := exchangeOf(r.Context())
-	call := x != nil && x.method == methodCall
-	ours := m != nil && m.Method != nil && x != nil && *m.Method == x.method
+	method := ""
+	if m != nil && m.Method != nil {
+		method = *m.Method
+	}
 	switch {
-	case r.Method == http.MethodGet && call && !x.mayResume():
-		return nil, errLost
-	case ours && *m.Method == methodCall:
-		return s.send(r, body, m, x)
-	case m != nil && m.Method != nil && *m.Method == methodCall:
-		return nil, errors.New("a call of a tool that nobody made")
-	case ours:
-		x.note(func(x *exchange) { x.posted, x.id = true, string(m.ID) })
-		return s.forward(r, body, x, 0)
-	case r.Method == http.MethodGet && call:
+	case r.Method == http.MethodGet && x != nil && x.method != "":
+		if !x.mayResume() {
+			return nil, errLost
+		}
 		return s.forward(r, nil, x, 0)
-	case r.Method == http.MethodGet:
-		return s.notices(r, nil)
-	case m != nil && m.Method != nil && *m.Method == methodListen:
+	case r.Method == http.MethodGet, method == methodListen:
 		return s.notices(r, body)
-	case x != nil && x.method == "" && m != nil && m.Method != nil && len(m.ID) > 0:
-		// initialize, or the question whether the server needs it
+	case method == methodCall:
+		return s.send(r, body, m, x)
+	case x != nil && m.asks() && (x.method == "" || x.method == method):
+		// a page of the list of tools; or initialize, or whether the server needs it
 		x.note(func(x *exchange) { x.id = string(m.ID) })
 		return s.forward(r, body, x, 0)
 	}
@@ -85,8 +81,11 @@ func sending(r *http.Request) ([]byte, *message, error) {
 	return body, parse(body), nil
 }
 
-// send sends the call of a tool, once.
+// send sends the call of a tool, once, if it is one that was made here.
 func (s *session) send(r *http.Request, body []byte, m *message, x *exchange) (*http.Response, error) {
+	if x == nil || x.method != methodCall {
+		return nil, errors.New("a call of a tool that nobody made")
+	}
 	ctx, sent := egress.Watch(r.Context())
 	if !x.post(string(m.ID), sent) {
 		x.lost()
