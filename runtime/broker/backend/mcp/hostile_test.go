@@ -201,3 +201,29 @@ func TestOpening(t *testing.T) {
 		})
 	}
 }
+
+// TestEndIsBounded: a server that does not answer DELETE holds up nobody, and a
+// call that somebody still makes reaches no server.
+func TestEndIsBounded(t *testing.T) {
+	s := script(t, &scripted{session: "s", call: fine, end: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
+	p := pinned(s.URL, "x")
+	all := sessionsOf(t, bundle(), nil)
+	b := backendOf(t, all, p)
+	if _, err := b.Call(within(t, 5*time.Second), request(p, `{}`)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	all.Close(t.Context())
+	if took := time.Since(start); took > closeFor+time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if n := s.count("DELETE"); n != 1 {
+		t.Errorf("%d DELETEs", n)
+	}
+	if f := failureOf(t, second(b.Call(within(t, 5*time.Second), request(p, `{}`)))); f.Proof != broker.NeverSent || f.Reason != contract.ReasonBrokerUnavailable {
+		t.Errorf("%+v", f)
+	}
+	if n := s.count("POST initialize"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}

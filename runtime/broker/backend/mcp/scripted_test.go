@@ -20,6 +20,8 @@ type scripted struct {
 	open    http.HandlerFunc                                              // answers initialize
 	get     http.HandlerFunc                                              // answers GET; 405 without it
 
+	end http.HandlerFunc // answers DELETE; 405 without it
+
 	mu   sync.Mutex
 	seen []string // methods of POSTs, "DELETE", "GET", ..
 	auth []string // Authorization headers
@@ -81,6 +83,8 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodGet && s.get != nil:
 		s.get(w, r)
+	case r.Method == http.MethodDelete && s.end != nil:
+		s.end(w, r)
 	case r.Method != http.MethodPost:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case m.Method == "initialize" && s.open != nil:
