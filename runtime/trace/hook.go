@@ -15,7 +15,7 @@ import (
 
 // Hooks returns what hangs on the broker's calls, nothing without a tracer: one
 // span a call, from its dispatch to its outcome, below the span of the context. A
-// refused call has a span without a length.
+// call that ended before its dispatch has a span without a length.
 func (t *Tracer) Hooks() []broker.Hook {
 	if t == nil {
 		return nil
@@ -28,12 +28,16 @@ type hook struct {
 	t *Tracer
 }
 
+// spanKey is the context key of the call's span. The span of the context may be
+// that of the execution: a call may end before its own has begun.
+type spanKey struct{}
+
 // Dispatch implements broker.Hook: it starts the span, so that the request and
 // the hooks behind this one are within it.
 func (h hook) Dispatch(ctx context.Context, m broker.Moment) (context.Context, error) {
 	ctx, span := h.start(ctx, m)
 	h.content(span, semconv.GenAIToolCallArgumentsKey, m.Arguments)
-	return ctx, nil
+	return context.WithValue(ctx, spanKey{}, span), nil
 }
 
 // Observe implements broker.Hook: it ends the span with the outcome.
@@ -41,8 +45,8 @@ func (h hook) Observe(ctx context.Context, m broker.Moment) {
 	if m.Progress != nil || m.Call.State == contract.CallDispatched {
 		return
 	}
-	span := api.SpanFromContext(ctx)
-	if m.Call.State == contract.CallRefused {
+	span, begun := ctx.Value(spanKey{}).(api.Span)
+	if !begun {
 		_, span = h.start(ctx, m)
 	}
 	c := m.Call

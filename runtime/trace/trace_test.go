@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	api "go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -145,6 +146,45 @@ func TestSpans(t *testing.T) {
 	}
 	if raw := r.raw.String(); strings.Contains(raw, "private") || strings.Contains(raw, "secret-path") {
 		t.Error("what belongs to the tenant was sent to the collector")
+	}
+}
+
+// abandons is a hook that lets no call be sent.
+type abandons struct{ broker.Pass }
+
+func (abandons) Dispatch(ctx context.Context, _ broker.Moment) (context.Context, error) {
+	return ctx, contract.Faultf(contract.ReasonBrokerUnavailable, "not today")
+}
+
+// TestSpanOfACallThatEndsEarly: a call that another hook abandons before the
+// tracer has seen it has a span of its own, and does not end the execution's.
+func TestSpanOfACallThatEndsEarly(t *testing.T) {
+	r := receive(t)
+	b := bundleOf(false, "get")
+	tr, err := New(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := tr.Execution(t.Context())
+	br, err := broker.New(broker.Config{
+		Run: b.Run, Limits: b.Limits, Now: time.Now, Hooks: append([]broker.Hook{abandons{}}, tr.Hooks()...),
+		Tools: []broker.Tool{{PinnedTool: b.Tools[0], Backend: says("1")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = br.Call(ctx, "get", json.RawMessage(`{}`))
+	if !api.SpanFromContext(ctx).IsRecording() {
+		t.Error("the span of the execution has ended")
+	}
+	end(nil)
+	tr.Close(t.Context())
+	want := []string{
+		"codeact.execution|in -||||||",
+		"execute_tool get|in codeact.execution|execute_tool|u:1:1|get.example|Abandoned|BrokerUnavailable|BrokerUnavailable",
+	}
+	if diff := cmp.Diff(want, r.told()); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 
