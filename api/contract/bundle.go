@@ -25,6 +25,8 @@ type Bundle struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Recipe is set when the program comes from a Recipe.
 	Recipe *PinnedRecipe `json:"recipe,omitempty"`
+	// Agent is set when a model writes the programs; Source is empty then.
+	Agent *PinnedAgent `json:"agent,omitempty"`
 	// Source is the program text; SourceDigest is the digest of exactly its bytes.
 	Source       string `json:"source"`
 	SourceDigest string `json:"sourceDigest"`

@@ -55,6 +55,11 @@ const (
 	ReasonRecipeNotFound        Reason = "RecipeNotFound"
 	ReasonRecipeNotReady        Reason = "RecipeNotReady"
 	ReasonToolsNotGranted       Reason = "ToolsNotGranted"
+	ReasonModelNotGranted       Reason = "ModelNotGranted"
+	ReasonStepLimitExceeded     Reason = "StepLimitExceeded"
+	ReasonTokenBudgetExceeded   Reason = "TokenBudgetExceeded"
+	ReasonProtocolError         Reason = "ProtocolError"
+	ReasonModelError            Reason = "ModelError"
 	ReasonDisabled              Reason = "Disabled"
 	ReasonQuotaExceeded         Reason = "QuotaExceeded"
 	ReasonBundleTooLarge        Reason = "BundleTooLarge"
@@ -111,7 +116,8 @@ var classes = map[Reason]Class{
 	ReasonChildResultInvalid: ClassTerminal, ReasonEvidenceBudgetTooSmall: ClassTerminal, ReasonBrokerUnavailable: ClassTerminal,
 
 	ReasonInvalidInput: ClassRun, ReasonInvalidOutput: ClassRun, ReasonRecipeNotFound: ClassRun, ReasonRecipeNotReady: ClassRun,
-	ReasonToolsNotGranted: ClassRun, ReasonDisabled: ClassRun, ReasonQuotaExceeded: ClassRun, ReasonBundleTooLarge: ClassRun,
+	ReasonToolsNotGranted: ClassRun, ReasonModelNotGranted: ClassRun, ReasonStepLimitExceeded: ClassRun,
+	ReasonTokenBudgetExceeded: ClassRun, ReasonProtocolError: ClassRun, ReasonModelError: ClassRun, ReasonDisabled: ClassRun, ReasonQuotaExceeded: ClassRun, ReasonBundleTooLarge: ClassRun,
 	ReasonStartDeadlineExceeded: ClassRun, ReasonDeadlineExceeded: ClassRun, ReasonInterrupted: ClassRun,
 	ReasonEffectsAmbiguous: ClassRun, ReasonSuperseded: ClassRun,
 

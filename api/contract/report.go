@@ -58,6 +58,12 @@ type Execution struct {
 	// refusedCalls counts all refused calls, listed or not.
 	// +optional
 	RefusedCalls int64 `json:"refusedCalls,omitempty"`
+	// steps are the model's answers and what came of them, for an agent.
+	// +optional
+	// +listType=map
+	// +listMapKey=step
+	// +kubebuilder:validation:MaxItems=256
+	Steps []Step `json:"steps,omitempty"`
 	// media names the pictures that the tools left for the run's result.
 	// +optional
 	Media *MediaRef `json:"media,omitempty"`
@@ -134,6 +140,16 @@ type Usage struct {
 	// childCalls counts the admitted calls.
 	// +optional
 	ChildCalls int64 `json:"childCalls"`
+	// inputTokens are those of all requests to the model.
+	// +optional
+	InputTokens int64 `json:"inputTokens,omitempty"`
+	// outputTokens are those of all answers of the model.
+	// +optional
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	// tokensEstimated says that the endpoint did not count every request: the
+	// missing ones are estimated from the bytes.
+	// +optional
+	TokensEstimated bool `json:"tokensEstimated,omitempty"`
 	// tools says the same of each tool that was called.
 	// +optional
 	// +listType=map

@@ -1,0 +1,155 @@
+package contract
+
+import "encoding/json"
+
+// Protocol says how a model is told to act.
+// +kubebuilder:validation:Enum=Code
+type Protocol string
+
+// ProtocolCode has the model answer with one JSON object: a program, or the end.
+const ProtocolCode Protocol = "Code"
+
+// Finalize says what ends an agent's run.
+// +kubebuilder:validation:Enum=Direct;Model
+type Finalize string
+
+// The ways to end.
+const (
+	// FinalizeDirect takes the first usable result of a program as the output.
+	FinalizeDirect Finalize = "Direct"
+	// FinalizeModel has the model close the run itself, after a program succeeded.
+	FinalizeModel Finalize = "Model"
+)
+
+// ModelAPI is what a model endpoint speaks.
+// +kubebuilder:validation:Enum=ChatCompletions;Responses
+type ModelAPI string
+
+// The APIs, both in OpenAI's form.
+const (
+	ModelAPIChat      ModelAPI = "ChatCompletions"
+	ModelAPIResponses ModelAPI = "Responses"
+)
+
+// Bounds of an agent.
+const (
+	// DefaultMaxSteps and MaxMaxSteps bound the model requests of a run.
+	DefaultMaxSteps = 20
+	MaxMaxSteps     = 256
+	// MaxPromptBytes bounds spec.agent.prompt, MaxInstructionBytes its instructions.
+	MaxPromptBytes      = 64 << 10
+	MaxInstructionBytes = 32 << 10
+	// MaxModelAnswerBytes bounds the text of one answer of a model.
+	MaxModelAnswerBytes = 512 << 10
+	// MaxProtocolErrors is how many answers that are no message are fed back in a
+	// run; the next one fails it.
+	MaxProtocolErrors = 2
+	// DefaultModelTimeout bounds one request to a model when its grant does not say.
+	DefaultModelTimeoutMs = 120_000
+)
+
+// PinnedAgent is the agent of a run as it is pinned: the program is the model's.
+type PinnedAgent struct {
+	Protocol     Protocol `json:"protocol"`
+	Finalize     Finalize `json:"finalize"`
+	Instructions string   `json:"instructions,omitempty"`
+	Prompt       string   `json:"prompt"`
+	MaxSteps     int64    `json:"maxSteps"`
+	// MaxTokens bounds input and output tokens of the whole run, the lower one of
+	// the run's and the grant's; 0 means no bound.
+	MaxTokens int64 `json:"maxTokens,omitempty"`
+	// MaxItems bounds the messages of the history that the model is shown, without
+	// the system text and the prompt; 0 means no bound of its own.
+	MaxItems int64        `json:"maxItems,omitempty"`
+	Model    PinnedModel  `json:"model"`
+	Options  ModelOptions `json:"options"`
+}
+
+// PinnedModel is the one endpoint that a run may ask.
+type PinnedModel struct {
+	Grant GrantRef `json:"grant"`
+	// Tool is the name that the grant declares; its credential and its root
+	// certificates are mounted under it.
+	Tool  string    `json:"tool"`
+	URL   string    `json:"url"`
+	Model string    `json:"model"`
+	API   ModelAPI  `json:"api"`
+	Auth  Auth      `json:"auth"`
+	CA    *CABundle `json:"ca,omitempty"`
+	// TimeoutMs bounds one attempt of a request, in milliseconds.
+	TimeoutMs int64 `json:"timeoutMs"`
+	// Retry says how often a request is tried; nil is twice.
+	Retry *Retry `json:"retry,omitempty"`
+}
+
+// ModelOptions are passed through to the model; what is not set is left out of the
+// request.
+type ModelOptions struct {
+	// Temperature and TopP are JSON numbers as they were spelled.
+	Temperature     json.Number     `json:"temperature,omitempty"`
+	TopP            json.Number     `json:"topP,omitempty"`
+	MaxOutputTokens int64           `json:"maxOutputTokens,omitempty"`
+	Seed            *int64          `json:"seed,omitempty"`
+	Stop            []string        `json:"stop,omitempty"`
+	ReasoningEffort string          `json:"reasoningEffort,omitempty"`
+	Store           *bool           `json:"store,omitempty"`
+	User            string          `json:"user,omitempty"`
+	ExtraBody       json.RawMessage `json:"extraBody,omitempty"`
+}
+
+// StepKind says what one answer of the model was.
+// +kubebuilder:validation:Enum=Code;Final;ProtocolError;Refused;ModelError
+type StepKind string
+
+// The kinds of step.
+const (
+	StepCode          StepKind = "Code"
+	StepFinal         StepKind = "Final"
+	StepProtocolError StepKind = "ProtocolError"
+	// StepRefused is a program that came where only the end was allowed.
+	StepRefused StepKind = "Refused"
+	// StepModelError is a request that no usable answer came of.
+	StepModelError StepKind = "ModelError"
+)
+
+// Step is one request to the model and what came of its answer.
+// +kubebuilder:object:generate=true
+type Step struct {
+	// step counts from 1.
+	// +required
+	Step int64 `json:"step"`
+	// kind says what the answer was; absent while it is awaited.
+	// +optional
+	Kind StepKind `json:"kind,omitempty"`
+	// drift says that there was text around the message.
+	// +optional
+	Drift bool `json:"drift,omitempty"`
+	// reason says why the program failed, or why the answer was none; empty for a
+	// program that succeeded and for the end.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+	// programDigest is the digest of the program's text.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	ProgramDigest string `json:"programDigest,omitempty"`
+	// inputTokens and outputTokens are what the endpoint counted.
+	// +optional
+	InputTokens int64 `json:"inputTokens,omitempty"`
+	// outputTokens is the size of the answer, in tokens.
+	// +optional
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	// attempts counts how often the model was asked.
+	// +optional
+	Attempts int64 `json:"attempts,omitempty"`
+	// modelMs is the time of the model, programMs that of the program, in
+	// milliseconds.
+	// +optional
+	ModelMs int64 `json:"modelMs,omitempty"`
+	// programMs is the time of the program, in milliseconds.
+	// +optional
+	ProgramMs int64 `json:"programMs,omitempty"`
+	// calls counts the admitted tool calls of the program.
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
+}
