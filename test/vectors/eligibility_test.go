@@ -13,8 +13,8 @@ import (
 )
 
 type eligibilityCase struct {
-	ID   string `json:"id"`
-	Run  struct {
+	ID  string `json:"id"`
+	Run struct {
 		Namespace       string            `json:"namespace"`
 		NamespaceLabels map[string]string `json:"namespaceLabels"`
 		Labels          map[string]string `json:"labels"`
