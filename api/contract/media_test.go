@@ -2,6 +2,8 @@ package contract
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -33,6 +35,16 @@ func picture(t *testing.T, mime string, width, height int) Picture {
 	return Picture{MIMEType: mime, Data: out.Bytes()}
 }
 
+// bomb is a picture whose header says that it is a square of that size.
+func bomb(t *testing.T, size uint32) (Geometry, Picture) {
+	p := picture(t, "image/png", 1, 1)
+	const at = 16 // of width and height in the first chunk, which is covered by a sum
+	binary.BigEndian.PutUint32(p.Data[at:], size)
+	binary.BigEndian.PutUint32(p.Data[at+4:], size)
+	binary.BigEndian.PutUint32(p.Data[at+13:], crc32.ChecksumIEEE(p.Data[at-4:at+13]))
+	return Geometry{Width: int64(size), Height: int64(size)}, p
+}
+
 func TestMediaComplete(t *testing.T) {
 	whole := func(f func(*Media)) *Media {
 		m := &Media{
@@ -55,6 +67,9 @@ func TestMediaComplete(t *testing.T) {
 		"no text":            {whole(func(m *Media) { m.Text = " \n" }), "text"},
 		"no geometry":        {whole(func(m *Media) { m.Geometry = Geometry{} }), "geometry"},
 		"negative":           {whole(func(m *Media) { m.Geometry.Width = -4 }), "geometry"},
+		"a picture bomb":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<16) }), "pixels"},
+		"beyond all bounds":  {whole(func(m *Media) { m.Geometry = Geometry{Width: 1 << 62, Height: 1 << 62} }), "pixels"},
+		"a long picture":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<13) }), ""},
 		"no picture":         {whole(func(m *Media) { m.Pictures = nil }), "no picture"},
 		"another size":       {whole(func(m *Media) { m.Geometry.Height = 4 }), "geometry"},
 		"one of two differs": {whole(func(m *Media) { m.Pictures = append(m.Pictures, picture(t, "image/png", 3, 4)) }), "picture 2"},
