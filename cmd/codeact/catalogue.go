@@ -44,7 +44,7 @@ func printCatalogue(ctx context.Context, files []string, in io.Reader, out, errs
 		return errors.New("catalogue: the program of a Recipe is reviewed and has no catalogue: give a run with spec.code")
 	}
 	l := &localRun{op: settings.Default(), m: m, now: time.Now}
-	l.judge()
+	l.judge(errs)
 	plan := agentrun.Decide(l.op, l.look())
 	if plan.Verb != agentrun.VerbLaunch {
 		reason, message := plan.Reason, plan.Message

@@ -116,6 +116,10 @@ func TestRunLocal(t *testing.T) {
 			edit: swap("grant: {capabilities: [auth, run.identity]}", "grant: {capabilities: [auth]}"), wantCode: exitFailed,
 			wantReason: contract.ReasonToolsNotGranted, wantError: "run.identity",
 		},
+		"a grant that is not Ready says why": {
+			edit: swap("inputSchema: {type: object, required: [sku]}", "inputSchema: {type: thing}"), wantCode: exitFailed,
+			wantReason: contract.ReasonToolsNotGranted, wantError: "ToolGrant lookup is not Ready: SchemaInvalid: spec.tool.inputSchema",
+		},
 		"a grant of another namespace": {
 			edit: swap("metadata: {name: lookup}", "metadata: {name: lookup, namespace: tools}"), wantCode: exitFailed,
 			wantReason: contract.ReasonToolsNotGranted, wantError: "no ToolGrant of this namespace",

@@ -30,6 +30,14 @@ func TestDecide(t *testing.T) {
 	}{
 		"a plain grant is Ready": {
 			grant: grant().Schemas(`{"type":"object"}`, `{"type":"array"}`), wantSchema: metav1.ConditionTrue,
+			wantMessage: "runs may be pinned with this grant",
+		},
+		"a sound grant that gives code nothing says so": {
+			grant: grant().Approval(contract.ApprovalRequired), wantSchema: metav1.ConditionTrue, wantMessage: "no run may call its tool from code (rule Approval)",
+		},
+		"a capability that is asked for and not given": {
+			grant: grant().Capabilities([]string{contract.CapabilityRunIdentity}, nil), wantSchema: metav1.ConditionTrue,
+			wantMessage: `(rule Capabilities): it asks for the capability "run.identity"`,
 		},
 		"a schema that is no schema": {
 			grant: grant().Schemas(`{"type":7}`, ""), wantReason: contract.ReasonSchemaInvalid,
