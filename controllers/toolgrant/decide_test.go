@@ -63,6 +63,9 @@ func TestDecide(t *testing.T) {
 		"a grant that ends later is looked at again just after": {
 			grant: grant().NotAfter(now.Add(time.Hour)), wantSchema: metav1.ConditionTrue, wantRequeue: time.Hour + time.Millisecond,
 		},
+		"a grant that ends in a far future is looked at again before": {
+			grant: grant().NotAfter(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)), wantSchema: metav1.ConditionTrue, wantRequeue: 365*24*time.Hour + time.Millisecond,
+		},
 		"a grant holds until its last moment": {
 			grant: grant().NotAfter(now), wantSchema: metav1.ConditionTrue, wantRequeue: time.Millisecond,
 		},
