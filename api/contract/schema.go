@@ -74,7 +74,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 func schemaMessage(err error) string {
 	if se, ok := errors.AsType[*jsonschema.SchemaError](err); ok && se.Err != nil {
 		if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
-			return "the schema is invalid: " + describe(ve)
+			return "the schema is invalid: " + describeSchema(ve)
 		}
 		err = se.Err
 	}
@@ -125,6 +125,16 @@ func (s *Schema) validate(x any, most int) (err error) {
 	}()
 	s.meter.units, s.meter.most = 0, most
 	return s.s.Validate(x)
+}
+
+// describeSchema is describe for a schema that is none. Which words JSON Schema has
+// for a type is no secret.
+func describeSchema(ve *jsonschema.ValidationError) string {
+	said := describe(ve)
+	for len(ve.Causes) > 0 {
+		ve = ve.Causes[0]
+	}
+	return strings.Replace(said, "does not satisfy enum (rule enum)", ve.Message, 1)
 }
 
 // describe names the deepest cause that comes first: the place in the value and

@@ -82,8 +82,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out, errs io.Writer
 	if err != nil {
 		return err
 	}
-	l := &localRun{op: op, m: m, now: time.Now}
-	l.judge(errs)
+	l := &localRun{op: op, m: m, now: time.Now, errs: errs}
 	o, err := l.do(ctx)
 	if err != nil {
 		return err
@@ -97,11 +96,14 @@ type localRun struct {
 	op  settings.Operator
 	m   *manifests
 	now func() time.Time
+	// errs is where it is told what has no other place without a cluster.
+	errs io.Writer
 }
 
-// do returns how the run ended, after judge. An error means that this process
-// could not do its part.
+// do returns how the run ended. An error means that this process could not do
+// its part.
 func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
+	l.judge()
 	plan := agentrun.Decide(l.op, l.look())
 	switch plan.Verb {
 	case agentrun.VerbLaunch:
@@ -114,6 +116,7 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 		return loop.Outcome{}, fmt.Errorf("the manifest cannot be run: the decision about it is %s", plan.Verb)
 	}
 	l.m.run.Status = agentrun.Settle(l.op, l.look(), plan, agentrun.Done{Pinned: true, Launched: true})
+	l.warn(plan.Pin.Bundle.Tools)
 	o, err := l.execute(ctx, plan.Pin)
 	if err != nil {
 		return o, err
@@ -123,13 +126,13 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 
 // judge gives every ToolGrant and Recipe the verdict of its controller. Which
 // grants are not Ready, and why, it tells: there are no conditions to look at.
-func (l *localRun) judge(errs io.Writer) {
+func (l *localRun) judge() {
 	for i := range l.m.grants {
 		s := toolgrant.Snapshot{Now: l.now(), Grant: &l.m.grants[i], Others: l.m.grants}
 		p := toolgrant.Decide(s)
 		l.m.grants[i].Status = toolgrant.Settle(s, p)
 		if p.Fault != nil {
-			_, _ = fmt.Fprintf(errs, "ToolGrant %s is not Ready: %s: %s\n", s.Grant.Name, p.Fault.Reason, plain(p.Fault.Message))
+			_, _ = fmt.Fprintf(l.errs, "ToolGrant %s is not Ready: %s: %s\n", s.Grant.Name, p.Fault.Reason, plain(p.Fault.Message))
 		}
 	}
 	for i := range l.m.recipes {

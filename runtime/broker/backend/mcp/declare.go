@@ -104,7 +104,7 @@ func (s *session) page(ctx context.Context, x *exchange, cursor string) (*listPa
 func drift(pinned contract.Tool, declared declaration, there bool) string {
 	switch {
 	case !there:
-		return "the server no longer declares it"
+		return "the server declares no tool of that name (backend.mcp.tool)"
 	case pinned.Description != "" && pinned.Description != declared.Description:
 		return "its description differs from the pinned one"
 	case !sameSchema(pinned.InputSchema, declared.InputSchema):
