@@ -100,12 +100,16 @@ func CompileConstraints(list []Constraint, withResult bool) (*Constraints, error
 
 func compileConstraint(env *cel.Env, name string, one Constraint, withResult bool) (constraint, error) {
 	x := constraint{Constraint: one, name: name}
-	ast, issues := env.Compile(one.Expression)
+	parsed, issues := env.Parse(one.Expression)
 	if issues.Err() != nil {
-		e := issues.Errors()[0]
-		// The first line says what is wrong; what follows draws it.
-		message, _, _ := strings.Cut(e.Message, "\n")
-		return x, invalidAt(name, e.Location.Line(), e.Location.Column(), hinted(message, withResult))
+		return x, invalidBy(name, issues, withResult)
+	}
+	if err := checkShape(name, parsed); err != nil {
+		return x, err
+	}
+	ast, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return x, invalidBy(name, issues, withResult)
 	}
 	if t := ast.OutputType(); !t.IsExactType(types.BoolType) {
 		return x, invalidAt(name, 1, 0, fmt.Sprintf("the expression is of type %s, it must be bool: compare its value with one", t))
@@ -141,6 +145,14 @@ func hinted(message string, withResult bool) string {
 		return message + ": only resultConstraints see it"
 	}
 	return message + ": there are args, run and call, and the functions of CEL's standard library"
+}
+
+// invalidBy words the first of CEL's own complaints.
+func invalidBy(name string, issues *cel.Issues, withResult bool) error {
+	e := issues.Errors()[0]
+	// The first line says what is wrong; what follows draws it.
+	message, _, _ := strings.Cut(e.Message, "\n")
+	return invalidAt(name, e.Location.Line(), e.Location.Column(), hinted(message, withResult))
 }
 
 // invalidAt words a fault at a line from 1 and a column from 0, as the compiler

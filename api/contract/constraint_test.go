@@ -148,6 +148,11 @@ func TestCompileConstraintsRefuses(t *testing.T) {
 		"a loop in a loop":    {expr: "args.a.all(x, args.b.all(y, x != y))", want: "the expression may cost"},
 		"strings that double": {expr: "args.a.map(x, args.s + args.s).size() > 0", want: "the expression may cost"},
 		"contains of args":    {expr: "args.a.contains(args.b)", want: "the expression may cost"},
+		"a type that doubles": {expr: "[1]" + strings.Repeat(".map(x,{x:x})", 40) + " == []", want: "constraints[0] at 1:12: the key of a map must be a literal"},
+		"loops in loops":      {expr: strings.Repeat("[1].map(x,", 40) + "x" + strings.Repeat(")", 40) + " == []", want: "nest more than 32 deep"},
+		"loops behind loops":  {expr: "args" + strings.Repeat(".filter(x, true)", 40) + " == []", want: "nest more than 32 deep"},
+		"lists in lists":      {expr: strings.Repeat("[", 90) + strings.Repeat("]", 90) + " == []", want: "nest more than 32 deep"},
+		"maps in maps":        {expr: strings.Repeat("{1:", 90) + "1" + strings.Repeat("}", 90) + " == {}", want: "nest more than 32 deep"},
 		"deep":                {expr: strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300), want: "recursion"},
 	}
 	for name, tc := range tests {
@@ -208,12 +213,12 @@ func TestHostileConstraints(t *testing.T) {
 		expr, args string
 		holds      bool
 	}{
-		"lists that hold lists twice": {expr: strings.Repeat("[1]"+strings.Repeat(".map(x,[x,x])", 60)+" == ", 1) + "[1]" + strings.Repeat(".map(x,[x,x])", 60)},
-		"one of them in another":      {expr: "[1]" + strings.Repeat(".map(x,[x,x])", 60) + " in [[1]" + strings.Repeat(".map(x,[x,x])", 60) + "]"},
-		"lists that double":           {expr: "[[1]]" + strings.Repeat(".map(x,x+x)", 80) + "[0].size() > 0", holds: false},
-		"empty lists that double":     {expr: "1 in [[]]" + strings.Repeat(".map(x,x+x)", 80) + "[0]"},
-		"strings that double":         {expr: "['abcdefgh']" + strings.Repeat(".map(x,x+x)", 80) + "[0].size() > 0"},
-		"bytes that double":           {expr: "[b'abcdefgh']" + strings.Repeat(".map(x,x+x)", 80) + "[0].size() > 0"},
+		"lists that hold lists twice": {expr: strings.Repeat("[1]"+strings.Repeat(".map(x,[x,x])", 28)+" == ", 1) + "[1]" + strings.Repeat(".map(x,[x,x])", 28)},
+		"one of them in another":      {expr: "[1]" + strings.Repeat(".map(x,[x,x])", 28) + " in [[1]" + strings.Repeat(".map(x,[x,x])", 28) + "]"},
+		"lists that double":           {expr: "[[1]]" + strings.Repeat(".map(x,x+x)", 28) + "[0].size() > 0", holds: true},
+		"empty lists that double":     {expr: "1 in [[]]" + strings.Repeat(".map(x,x+x)", 28) + "[0]"},
+		"strings that double":         {expr: "['abcdefgh']" + strings.Repeat(".map(x,x+x)", 28) + "[0].size() > 0"},
+		"bytes that double":           {expr: "[b'abcdefgh']" + strings.Repeat(".map(x,x+x)", 28) + "[0].size() > 0"},
 		"a large argument twice":      {expr: "args.s + args.s" + strings.Repeat(" + args.s", 20) + " != ''", args: big},
 		"conversions":                 {expr: "[" + strings.TrimSuffix(strings.Repeat("bytes(args.s),", 40), ",") + "].size() > 0", args: big},
 		"a pattern over a large text": {expr: `args.s.matches("^(a|aa|aaa|aaaa|b)*(c|cc|ccc)*$")`, args: big, holds: true},

@@ -9,6 +9,8 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,6 +72,8 @@ func TestMediaComplete(t *testing.T) {
 		"a picture bomb":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<16) }), "pixels"},
 		"beyond all bounds":  {whole(func(m *Media) { m.Geometry = Geometry{Width: 1 << 62, Height: 1 << 62} }), "pixels"},
 		"a long picture":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<13) }), ""},
+		"too many pictures":  {whole(func(m *Media) { m.Pictures = slices.Repeat(m.Pictures, MaxMediaPictures+1) }), "more than 64"},
+		"as many as may be":  {whole(func(m *Media) { m.Pictures = slices.Repeat(m.Pictures, MaxMediaPictures) }), ""},
 		"no picture":         {whole(func(m *Media) { m.Pictures = nil }), "no picture"},
 		"another size":       {whole(func(m *Media) { m.Geometry.Height = 4 }), "geometry"},
 		"one of two differs": {whole(func(m *Media) { m.Pictures = append(m.Pictures, picture(t, "image/png", 3, 4)) }), "picture 2"},
@@ -87,5 +91,22 @@ func TestMediaComplete(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestMemoryOfHostileMedia: media is read for what it can be, not for what it says.
+func TestMemoryOfHostileMedia(t *testing.T) {
+	for _, item := range []string{`{}`, `0`, `[]`, `{"data":""}`} {
+		text := []byte(`{"value":1,"media":{"marker":"` + MediaMarker + `","pictures":[` + strings.Repeat(item+",", MaxMediaBytes/(len(item)+1)) + item + `]}}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x, err := DecodeToolResult(text)
+		runtime.ReadMemStats(&after)
+		if err != nil || x.Media == nil || x.Media.Complete() == nil {
+			t.Errorf("%s: media %+v, error %v", item, x.Media, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+			t.Errorf("a list of %s took %d MiB", item, n>>20)
+		}
 	}
 }

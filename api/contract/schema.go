@@ -47,7 +47,11 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if sh.depth > maxSchemaDepth {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it is nested more than %d deep", maxSchemaDepth)
 	}
-	pattern, err := schemaPatterns(x, "")
+	if sh.objects > maxSchemaObjects {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it has %d objects, more than %d", sh.objects, maxSchemaObjects)
+	}
+	left := maxPatternsSize
+	pattern, err := schemaPatterns(x, "", &left)
 	if err != nil {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: %v", err)
 	}

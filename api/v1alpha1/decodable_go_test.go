@@ -75,8 +75,7 @@ func readable(t *testing.T, typ reflect.Type, s apiextensionsv1.JSONSchemaProps,
 	switch typ.Kind() {
 	case reflect.Struct:
 		n := 0
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if name == "" && f.Anonymous {
 				n += readable(t, f.Type, s, path)
