@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // Canonical returns the one JSON text of v: object keys sorted, no blanks, no
@@ -28,6 +29,11 @@ func Canonical(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
+
+// WellFormed reports whether JSON text is UTF-8 and holds no escape that is one
+// half of a character. Text that is not reads as another one: Canonical would put
+// U+FFFD into its place.
+func WellFormed(text []byte) bool { return utf8.Valid(text) && !loneSurrogate(text) }
 
 // DecodeJSON reads exactly one JSON value and keeps numbers as they are spelled
 // (json.Number), so that whole numbers beyond 2^53 survive.

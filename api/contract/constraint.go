@@ -89,7 +89,7 @@ func CompileConstraints(list []Constraint, withResult bool) (*Constraints, error
 	c := &Constraints{result: withResult}
 	for i, one := range list {
 		name := fmt.Sprintf("%s[%d]", field, i)
-		x, err := compileConstraint(env, name, one)
+		x, err := compileConstraint(env, name, one, withResult)
 		if err != nil {
 			return nil, err
 		}
@@ -98,14 +98,18 @@ func CompileConstraints(list []Constraint, withResult bool) (*Constraints, error
 	return c, nil
 }
 
-func compileConstraint(env *cel.Env, name string, one Constraint) (constraint, error) {
+func compileConstraint(env *cel.Env, name string, one Constraint, withResult bool) (constraint, error) {
 	x := constraint{Constraint: one, name: name}
-	ast, issues := env.Compile(one.Expression)
+	parsed, issues := env.Parse(one.Expression)
 	if issues.Err() != nil {
-		e := issues.Errors()[0]
-		// The first line says what is wrong; what follows draws it.
-		message, _, _ := strings.Cut(e.Message, "\n")
-		return x, invalidAt(name, e.Location.Line(), e.Location.Column(), message)
+		return x, invalidBy(name, issues, withResult)
+	}
+	if err := checkShape(name, parsed); err != nil {
+		return x, err
+	}
+	ast, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return x, invalidBy(name, issues, withResult)
 	}
 	if t := ast.OutputType(); !t.IsExactType(types.BoolType) {
 		return x, invalidAt(name, 1, 0, fmt.Sprintf("the expression is of type %s, it must be bool: compare its value with one", t))
@@ -127,6 +131,28 @@ func compileConstraint(env *cel.Env, name string, one Constraint) (constraint, e
 		return x, invalidAt(name, 1, 0, firstLine(err))
 	}
 	return x, nil
+}
+
+// hinted adds to the compiler's word about an unknown name which names there are.
+func hinted(message string, withResult bool) string {
+	message, unknown := strings.CutSuffix(message, " (in container '')")
+	switch {
+	case !unknown:
+		return message
+	case withResult:
+		return message + ": there are args, result, run and call, and the functions of CEL's standard library"
+	case strings.HasSuffix(message, " 'result'"):
+		return message + ": only resultConstraints see it"
+	}
+	return message + ": there are args, run and call, and the functions of CEL's standard library"
+}
+
+// invalidBy words the first of CEL's own complaints.
+func invalidBy(name string, issues *cel.Issues, withResult bool) error {
+	e := issues.Errors()[0]
+	// The first line says what is wrong; what follows draws it.
+	message, _, _ := strings.Cut(e.Message, "\n")
+	return invalidAt(name, e.Location.Line(), e.Location.Column(), hinted(message, withResult))
 }
 
 // invalidAt words a fault at a line from 1 and a column from 0, as the compiler
@@ -166,16 +192,25 @@ func (c *Constraints) check(ctx context.Context, x *constraint, vars *activation
 	out, _, err := x.program.ContextEval(ctx, vars)
 	switch {
 	case err != nil:
-		return c.faultf("%s cannot be evaluated, so it does not hold: %s", x.name, x.cause(err))
+		return c.unevaluated(x, x.cause(err))
 	case out == types.True:
 		return nil
 	case out != types.False: // the type is checked: this is for the day when it is not
-		return c.faultf("%s cannot be evaluated, so it does not hold: its value is no bool", x.name)
+		return c.unevaluated(x, "its value is no bool")
 	case x.Message != "":
 		return c.faultf("%s", x.Message)
 	default:
 		return c.faultf("%s does not hold: %s", x.name, x.Expression)
 	}
+}
+
+// unevaluated refuses because of a condition whose value is not known. The message
+// of its author says what was meant, why says what went wrong.
+func (c *Constraints) unevaluated(x *constraint, why string) error {
+	if x.Message != "" {
+		return c.faultf("%s (%s cannot be evaluated, so it does not hold: %s)", x.Message, x.name, why)
+	}
+	return c.faultf("%s cannot be evaluated, so it does not hold: %s", x.name, why)
 }
 
 func (c *Constraints) faultf(format string, args ...any) error {

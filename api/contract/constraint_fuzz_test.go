@@ -16,6 +16,7 @@ func FuzzConstraint(f *testing.F) {
 		`args.items.all(i, i.qty < 10)`, `args == result`, `run.labels["tier"] == "prod"`, `call.previous.exists(p, p.tool == "x")`,
 		`args.s.matches("^a+$")`, `[args].map(x, [x, x]).map(x, [x, x]) == []`, `args.a + args.b == args.c`, `timestamp(args.t) > timestamp("2026-01-01T00:00:00Z")`,
 		`has(args.a.b) ? args.a.b[0] == 1 : size(args) < 3`, `type(args.n) == int && int(args.n) % 2 == 0`, `{"a": 1}[args.k] == 1`, `args.m.exists_one(k, k in args.l)`,
+		`[1].map(x, {x: x}).map(x, {1: x}) == []`, `[[{1: [args]}]] == [1, 2].filter(x, x > 1)`,
 	} {
 		f.Add(expr, `{"items":[{"qty":1}],"s":"aaa","a":{"b":[1]},"n":3,"k":"a","l":["x"],"m":{"x":1},"t":"2026-03-01T00:00:00Z"}`)
 	}

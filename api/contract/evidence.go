@@ -108,14 +108,15 @@ func (l Left) omission() *omission {
 func omit(b []byte) *omission { return &omission{Bytes: int64(len(b)), Digest: Digest(b)} }
 
 // CutReceipt makes a receipt of what a tool gave for one: printable text in UTF-8
-// of at most MaxReceiptBytes. What is not printable is left out.
+// of at most MaxReceiptBytes. What is not printable becomes a blank: left out, it
+// could make a credential of what was none when it was looked for.
 func CutReceipt(s string) string {
 	if len(s) > 4*MaxReceiptBytes {
 		s = s[:4*MaxReceiptBytes]
 	}
 	s = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return -1
+			return ' '
 		}
 		return r
 	}, s)

@@ -61,13 +61,14 @@ func TestSmallestEvidenceFits(t *testing.T) {
 
 func TestCutReceipt(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
-		"as it is":        {"r-1 é", "r-1 é"},
-		"300 bytes":       {strings.Repeat("r", 300), strings.Repeat("r", 300)},
-		"too long":        {strings.Repeat("r", 5000), strings.Repeat("r", MaxReceiptBytes)},
-		"cut at a rune":   {strings.Repeat("é", 600), strings.Repeat("é", 512)},
-		"control":         {" a\x00\x1b[1m\nb\t", "a[1mb"},
-		"not UTF-8":       {"a\xff\xfeb", "ab"},
-		"nothing is left": {"\n", ""},
+		"as it is":           {"r-1 é", "r-1 é"},
+		"300 bytes":          {strings.Repeat("r", 300), strings.Repeat("r", 300)},
+		"too long":           {strings.Repeat("r", 5000), strings.Repeat("r", MaxReceiptBytes)},
+		"cut at a rune":      {strings.Repeat("é", 600), strings.Repeat("é", 512)},
+		"control":            {" a\x00\x1b[1m\nb\t", "a  [1m b"},
+		"not UTF-8":          {"a\xff\xfeb", "a  b"},
+		"never put together": {"sec\u00a0r\ufffde\ue000t", "sec r e t"},
+		"nothing is left":    {"\n", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

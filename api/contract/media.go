@@ -20,6 +20,13 @@ const MediaMarker = "codeact.dev/geometry-bound.v1"
 // MaxMediaBytes bounds the JSON text of a media bundle, so that it fits a ConfigMap.
 const MaxMediaBytes = 900_000
 
+// MaxMediaPixels bounds the geometry: a picture of a few bytes may claim to be of
+// any size, and whoever shows it has to believe that. It is 256 MiB, shown.
+const MaxMediaPixels = 64 << 20
+
+// MaxMediaPictures bounds the pictures of a media bundle.
+const MaxMediaPictures = 64
+
 // MediaKey is the key of the media bundle in its ConfigMap.
 const MediaKey = "media.json"
 
@@ -43,9 +50,9 @@ var pictureHeaders = map[string]func(io.Reader) (image.Config, error){
 }
 
 // Complete returns nil when the media is whole: it has the marker, a text that is
-// not blank, and at least one picture, and every picture is a PNG, JPEG or GIF
-// whose own header has exactly the geometry; its JSON text has at most
-// MaxMediaBytes. The error says what is missing. Media that is not complete is
+// not blank, and 1 to MaxMediaPictures pictures, and every picture is a PNG, JPEG or GIF
+// whose own header has exactly the geometry; that has at most MaxMediaPixels, and
+// the JSON text at most MaxMediaBytes. The error says what is missing. Media that is not complete is
 // nothing.
 func (m *Media) Complete() error {
 	switch {
@@ -57,8 +64,12 @@ func (m *Media) Complete() error {
 		return errors.New("the media has no text")
 	case m.Geometry.Width < 1 || m.Geometry.Height < 1:
 		return errors.New("the media has no geometry")
+	case m.Geometry.Width > MaxMediaPixels/m.Geometry.Height:
+		return fmt.Errorf("the media's geometry has more than %d pixels", MaxMediaPixels)
 	case len(m.Pictures) == 0:
 		return errors.New("the media has no picture")
+	case len(m.Pictures) > MaxMediaPictures:
+		return errTooManyPictures
 	}
 	size := len(m.Text)
 	for i, p := range m.Pictures {
@@ -74,6 +85,8 @@ func (m *Media) Complete() error {
 	}
 	return nil
 }
+
+var errTooManyPictures = fmt.Errorf("the media has more than %d pictures", MaxMediaPictures)
 
 var errMediaTooLarge = fmt.Errorf("the media has more than %d bytes", MaxMediaBytes)
 

@@ -2,11 +2,15 @@ package contract
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,6 +37,16 @@ func picture(t *testing.T, mime string, width, height int) Picture {
 	return Picture{MIMEType: mime, Data: out.Bytes()}
 }
 
+// bomb is a picture whose header says that it is a square of that size.
+func bomb(t *testing.T, size uint32) (Geometry, Picture) {
+	p := picture(t, "image/png", 1, 1)
+	const at = 16 // of width and height in the first chunk, which is covered by a sum
+	binary.BigEndian.PutUint32(p.Data[at:], size)
+	binary.BigEndian.PutUint32(p.Data[at+4:], size)
+	binary.BigEndian.PutUint32(p.Data[at+13:], crc32.ChecksumIEEE(p.Data[at-4:at+13]))
+	return Geometry{Width: int64(size), Height: int64(size)}, p
+}
+
 func TestMediaComplete(t *testing.T) {
 	whole := func(f func(*Media)) *Media {
 		m := &Media{
@@ -55,6 +69,11 @@ func TestMediaComplete(t *testing.T) {
 		"no text":            {whole(func(m *Media) { m.Text = " \n" }), "text"},
 		"no geometry":        {whole(func(m *Media) { m.Geometry = Geometry{} }), "geometry"},
 		"negative":           {whole(func(m *Media) { m.Geometry.Width = -4 }), "geometry"},
+		"a picture bomb":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<16) }), "pixels"},
+		"beyond all bounds":  {whole(func(m *Media) { m.Geometry = Geometry{Width: 1 << 62, Height: 1 << 62} }), "pixels"},
+		"a long picture":     {whole(func(m *Media) { m.Geometry, m.Pictures[0] = bomb(t, 1<<13) }), ""},
+		"too many pictures":  {whole(func(m *Media) { m.Pictures = slices.Repeat(m.Pictures, MaxMediaPictures+1) }), "more than 64"},
+		"as many as may be":  {whole(func(m *Media) { m.Pictures = slices.Repeat(m.Pictures, MaxMediaPictures) }), ""},
 		"no picture":         {whole(func(m *Media) { m.Pictures = nil }), "no picture"},
 		"another size":       {whole(func(m *Media) { m.Geometry.Height = 4 }), "geometry"},
 		"one of two differs": {whole(func(m *Media) { m.Pictures = append(m.Pictures, picture(t, "image/png", 3, 4)) }), "picture 2"},
@@ -72,5 +91,22 @@ func TestMediaComplete(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestMemoryOfHostileMedia: media is read for what it can be, not for what it says.
+func TestMemoryOfHostileMedia(t *testing.T) {
+	for _, item := range []string{`{}`, `0`, `[]`, `{"data":""}`} {
+		text := []byte(`{"value":1,"media":{"marker":"` + MediaMarker + `","pictures":[` + strings.Repeat(item+",", MaxMediaBytes/(len(item)+1)) + item + `]}}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x, err := DecodeToolResult(text)
+		runtime.ReadMemStats(&after)
+		if err != nil || x.Media == nil || x.Media.Complete() == nil {
+			t.Errorf("%s: media %+v, error %v", item, x.Media, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+			t.Errorf("a list of %s took %d MiB", item, n>>20)
+		}
 	}
 }

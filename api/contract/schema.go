@@ -47,7 +47,11 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 	if sh.depth > maxSchemaDepth {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it is nested more than %d deep", maxSchemaDepth)
 	}
-	pattern, err := schemaPatterns(x, "")
+	if sh.objects > maxSchemaObjects {
+		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: it has %d objects, more than %d", sh.objects, maxSchemaObjects)
+	}
+	left := maxPatternsSize
+	pattern, err := schemaPatterns(x, "", &left)
 	if err != nil {
 		return nil, Faultf(ReasonSchemaInvalid, "the schema is invalid: %v", err)
 	}
@@ -74,7 +78,7 @@ func CompileSchema(text json.RawMessage) (*Schema, error) {
 func schemaMessage(err error) string {
 	if se, ok := errors.AsType[*jsonschema.SchemaError](err); ok && se.Err != nil {
 		if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
-			return "the schema is invalid: " + describe(ve)
+			return "the schema is invalid: " + describeSchema(ve)
 		}
 		err = se.Err
 	}
@@ -125,6 +129,16 @@ func (s *Schema) validate(x any, most int) (err error) {
 	}()
 	s.meter.units, s.meter.most = 0, most
 	return s.s.Validate(x)
+}
+
+// describeSchema is describe for a schema that is none. Which words JSON Schema has
+// for a type is no secret.
+func describeSchema(ve *jsonschema.ValidationError) string {
+	said := describe(ve)
+	for len(ve.Causes) > 0 {
+		ve = ve.Causes[0]
+	}
+	return strings.Replace(said, "does not satisfy enum (rule enum)", ve.Message, 1)
 }
 
 // describe names the deepest cause that comes first: the place in the value and

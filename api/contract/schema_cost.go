@@ -15,6 +15,9 @@ import (
 const (
 	// maxSchemaDepth bounds the nesting of a schema's text.
 	maxSchemaDepth = 256
+	// maxSchemaObjects bounds the objects of a schema's text: the library takes the
+	// second power of them to compile it, 20,000 empty properties 30 s.
+	maxSchemaObjects = 4096
 	// maxFrames bounds the recursion of a validation: the depth of the value times
 	// the number of objects in the schema, each of which may refer to the next.
 	maxFrames = 50_000

@@ -15,6 +15,9 @@ const (
 	maxPatternBytes = 2048
 	// maxPatternSize bounds the instructions of its program.
 	maxPatternSize = 1000
+	// maxPatternsSize bounds those of all patterns of a schema: one takes some 100
+	// bytes, compiled.
+	maxPatternsSize = 50_000
 	// maxMatch bounds the longest string of a value times the largest pattern of its
 	// schema. A step is about 10 ns.
 	maxMatch = 100_000_000
@@ -57,19 +60,28 @@ func patternError(err error) string {
 
 // schemaPatterns compiles every regular expression in the text of a schema and
 // returns the size of the largest. An error names the place of the first bad one.
-func schemaPatterns(x any, at string) (largest int, err error) {
+// Left is how many instructions all of them may still have together.
+func schemaPatterns(x any, at string, left *int) (largest int, err error) {
 	check := func(place, pattern string) {
-		if _, size, wrong := compilePattern(pattern); wrong == "" {
-			largest = max(largest, size)
-		} else if err == nil {
+		if err != nil {
+			return
+		}
+		_, size, wrong := compilePattern(pattern)
+		largest = max(largest, size)
+		switch *left -= size; {
+		case wrong != "":
 			err = fmt.Errorf("at %s: %s", place, wrong)
+		case *left < 0:
+			err = fmt.Errorf("at %s: the patterns up to here need more than %d instructions together", place, maxPatternsSize)
 		}
 	}
 	below := func(v any, place string) {
-		size, e := schemaPatterns(v, place)
-		if largest = max(largest, size); err == nil {
-			err = e
+		if err != nil {
+			return
 		}
+		var size int
+		size, err = schemaPatterns(v, place, left)
+		largest = max(largest, size)
 	}
 	switch x := x.(type) {
 	case []any:

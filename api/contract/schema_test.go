@@ -23,6 +23,7 @@ func TestCompileSchema(t *testing.T) {
 		"a schema dialect from elsewhere":  {text: `{"$schema":"https://schemas.example/meta"}`, wantErr: "external reference"},
 		"an id that makes a ref external":  {text: `{"$id":"http://schemas.example/a","$ref":"b"}`, wantErr: "external reference"},
 		"a reference to what is not there": {text: `{"$ref":"#/$defs/none"}`, wantErr: "invalid"},
+		"a type that there is not":         {text: `{"properties":{"a":{"type":"text"}}}`, wantErr: `at /properties/a/type: value must be one of "array", "boolean", "integer"`},
 		"a bound that nobody can reach":    {text: `{"minimum":1e9999999}`, wantErr: "beyond what a double can hold"},
 		"too large":                        {text: `"` + strings.Repeat("x", MaxSchemaBytes) + `"`, wantErr: "more than"},
 	}

@@ -59,8 +59,8 @@ func DecodeToolResult(text []byte) (ToolResult, error) {
 }
 
 func markedMedia(text json.RawMessage) *Media {
-	var m Media
-	if err := strictly(text, &m); err != nil {
+	m, err := readMedia(text)
+	if err != nil {
 		var marker struct {
 			Marker string `json:"marker"`
 		}
@@ -71,6 +71,40 @@ func markedMedia(text json.RawMessage) *Media {
 		return nil
 	}
 	return &m
+}
+
+// readMedia reads media picture by picture, so that a list of a million takes no
+// more memory than one of MaxMediaPictures.
+func readMedia(text json.RawMessage) (Media, error) {
+	var raw struct {
+		Marker   string          `json:"marker"`
+		Text     string          `json:"text"`
+		Geometry Geometry        `json:"geometry"`
+		Pictures json.RawMessage `json:"pictures"`
+	}
+	if err := strictly(text, &raw); err != nil {
+		return Media{}, err
+	}
+	m := Media{Marker: raw.Marker, Text: raw.Text, Geometry: raw.Geometry}
+	if raw.Pictures == nil || string(raw.Pictures) == "null" {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw.Pictures))
+	d.DisallowUnknownFields()
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return m, errors.New("the pictures are no list")
+	}
+	for d.More() {
+		var p Picture
+		if len(m.Pictures) == MaxMediaPictures {
+			return m, errTooManyPictures
+		}
+		if err := d.Decode(&p); err != nil {
+			return m, err
+		}
+		m.Pictures = append(m.Pictures, p)
+	}
+	return m, nil
 }
 
 func strictly(text []byte, into any) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -166,9 +167,25 @@ func (t URLTemplate) holds(text string) error {
 	fixed, err = url.PathUnescape(fixed)
 	if err != nil || !strings.HasPrefix(u.Path, fixed) ||
 		strings.Count(u.EscapedPath(), "/") != strings.Count(sample, "/") ||
-		strings.Count(u.Path, "/") != strings.Count(percentDecode(sample), "/") ||
+		!slices.Equal(separated(u.EscapedPath()), separated(sample)) ||
 		hasDotSegment(u.EscapedPath(), separators) {
 		return leaves
 	}
 	return nil
+}
+
+// separated counts the separators in s, as it is and after each round of
+// percent-decoding. Where values stand side by side, or beside fixed text, two
+// halves of an escape may come together that are none alone.
+func separated(s string) []int {
+	var out []int
+	for range decodings + 1 {
+		n := 0
+		for _, c := range separators {
+			n += strings.Count(s, string(c))
+		}
+		out = append(out, n)
+		s = percentDecode(s)
+	}
+	return out
 }

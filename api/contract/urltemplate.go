@@ -278,7 +278,7 @@ func percentEncode(s string) string {
 // scalar reads a string, a finite number or a boolean. The error says what else
 // it is.
 func scalar(raw json.RawMessage) (string, error) {
-	if !utf8.Valid(raw) || loneSurrogate(raw) {
+	if !WellFormed(raw) {
 		return "", errors.New("is text that is not well-formed Unicode")
 	}
 	x, err := DecodeJSON(raw)

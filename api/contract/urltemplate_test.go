@@ -176,6 +176,33 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
+// TestExpandRefusesHalves: no two values, and no value with the text beside it,
+// come together as a separator, however often a server decodes.
+func TestExpandRefusesHalves(t *testing.T) {
+	tests := map[string]struct{ url, x, y string }{
+		"two values":            {"http://a/p/{x}{y}", "%2", "fadmin"},
+		"backslash":             {"http://a/p/{x}{y}", "%5", "C"},
+		"text behind":           {"http://a/p/{x}fadmin", "a%2", ""},
+		"text before":           {"http://a/p%252{x}", "fq", ""},
+		"decoded once more":     {"http://a/p/{x}{y}", "%252", "f"},
+		"one character by half": {"http://a/p/{x}2f", "%", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tmpl, err := ParseURLTemplate(tc.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, _ := json.Marshal(tc.x)
+			y, _ := json.Marshal(tc.y)
+			got, _, err := tmpl.Expand(map[string]json.RawMessage{"x": x, "y": y})
+			if f, ok := AsFault(err); !ok || f.Reason != ReasonInvalidArguments {
+				t.Errorf("URL %s, error %v, want InvalidArguments", got, err)
+			}
+		})
+	}
+}
+
 // FuzzExpand: whatever the arguments, a URL that comes out is the template's: its
 // server, its fixed path, its number of segments, its parameters, and each value
 // reads back as what was put in.

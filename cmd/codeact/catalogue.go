@@ -43,7 +43,7 @@ func printCatalogue(ctx context.Context, files []string, in io.Reader, out, errs
 	if m.run.Spec.Code == nil {
 		return errors.New("catalogue: the program of a Recipe is reviewed and has no catalogue: give a run with spec.code")
 	}
-	l := &localRun{op: settings.Default(), m: m, now: time.Now}
+	l := &localRun{op: settings.Default(), m: m, now: time.Now, errs: errs}
 	l.judge()
 	plan := agentrun.Decide(l.op, l.look())
 	if plan.Verb != agentrun.VerbLaunch {

@@ -40,9 +40,11 @@ type execMedia struct {
 // execCall is one child call: Outcome is Completed, or the reason of the call.
 // A call that was refused has no Seq.
 type execCall struct {
-	Seq     int64  `json:"seq,omitempty"`
-	Tool    string `json:"tool"`
-	Outcome string `json:"outcome"`
+	Seq      int64  `json:"seq,omitempty"`
+	Tool     string `json:"tool"`
+	Outcome  string `json:"outcome"`
+	Attempts int64  `json:"attempts,omitempty"`
+	Receipt  string `json:"receipt,omitempty"`
 }
 
 func resultOf(o loop.Outcome) execResult {
@@ -57,7 +59,10 @@ func resultOf(o loop.Outcome) execResult {
 		r.Media = &execMedia{Seq: o.MediaSeq, Text: m.Text, Geometry: m.Geometry, Pictures: len(m.Pictures)}
 	}
 	for _, c := range o.Calls {
-		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State)}
+		x := execCall{Seq: c.Seq, Tool: c.Tool, Outcome: string(c.State), Receipt: c.Receipt}
+		if c.Attempts > 1 {
+			x.Attempts = c.Attempts
+		}
 		if c.Reason != "" {
 			x.Outcome = string(c.Reason)
 		}
@@ -122,7 +127,14 @@ func printText(w io.Writer, r execResult) error {
 				seq = fmt.Sprint(c.Seq)
 			}
 			name := strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(c.Tool)
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", seq, name, c.Outcome)
+			more := ""
+			if c.Attempts > 1 {
+				more = fmt.Sprintf("\t%d attempts", c.Attempts)
+			}
+			if c.Receipt != "" {
+				more += "\treceipt " + c.Receipt
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s%s\n", seq, name, c.Outcome, more)
 		}
 		if err := t.Flush(); err != nil {
 			return err

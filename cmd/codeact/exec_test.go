@@ -54,7 +54,7 @@ func TestExecJSON(t *testing.T) {
 			source: `function main(){tools.call("echo",1);try{tools.call("strict",1)}catch(e){}try{tools.call("fail",{})}catch(e){return e.message}}`,
 			want: execResult{
 				Status: "ok", Value: json.RawMessage(`"no such record"`),
-				Calls: []execCall{{1, "echo", "Completed"}, {0, "strict", "InvalidArguments"}, {2, "fail", "ToolFailed"}},
+				Calls: []execCall{{Seq: 1, Tool: "echo", Outcome: "Completed"}, {Seq: 0, Tool: "strict", Outcome: "InvalidArguments"}, {Seq: 2, Tool: "fail", Outcome: "ToolFailed"}},
 				Usage: contract.Usage{ChildCalls: 2, Tools: []contract.ToolUsage{
 					{Name: "echo", Calls: 1, ArgumentBytes: 1, ResultBytes: 1}, {Name: "fail", Calls: 1, ArgumentBytes: 2},
 				}},
@@ -63,7 +63,7 @@ func TestExecJSON(t *testing.T) {
 		"a call that leaves something": {
 			source: `function main(){tools.call("lose",{})}`, wantCode: exitFailed,
 			want: execResult{
-				Status: "error", Reason: contract.ReasonEffectUncertain, Calls: []execCall{{1, "lose", "EffectUncertain"}},
+				Status: "error", Reason: contract.ReasonEffectUncertain, Calls: []execCall{{Seq: 1, Tool: "lose", Outcome: "EffectUncertain", Receipt: "r-1"}},
 				Evidence: json.RawMessage(`{"seq":1,"tool":"lose","reason":"EffectUncertain","receipt":"r-1"}`),
 				Usage:    contract.Usage{ChildCalls: 1, Tools: []contract.ToolUsage{{Name: "lose", Calls: 1, ArgumentBytes: 2}}},
 			},
@@ -74,7 +74,7 @@ func TestExecJSON(t *testing.T) {
 		},
 		"a terminal call": {
 			source: `function main(){try{tools.call("ask",{})}catch(e){}return 1}`, wantCode: exitFailed,
-			want: execResult{Status: "error", Reason: contract.ReasonApprovalRequired, Calls: []execCall{{0, "ask", "ApprovalRequired"}}},
+			want: execResult{Status: "error", Reason: contract.ReasonApprovalRequired, Calls: []execCall{{Seq: 0, Tool: "ask", Outcome: "ApprovalRequired"}}},
 		},
 		"input that is not JSON": {
 			source: `function main(){return 1}`, input: "{", wantCode: exitFailed,
@@ -90,7 +90,7 @@ func TestExecJSON(t *testing.T) {
 		},
 		"no calls allowed": {
 			source: `function main(){return tools.call("echo",1)}`, limits: []string{"childCalls=0"}, wantCode: exitFailed,
-			want: execResult{Status: "error", Reason: contract.ReasonCallLimitExceeded, Calls: []execCall{{0, "echo", "CallLimitExceeded"}}},
+			want: execResult{Status: "error", Reason: contract.ReasonCallLimitExceeded, Calls: []execCall{{Seq: 0, Tool: "echo", Outcome: "CallLimitExceeded"}}},
 		},
 	}
 	for name, tc := range tests {

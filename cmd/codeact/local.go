@@ -43,17 +43,17 @@ func newRun() *cobra.Command {
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
 kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
-cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses,
-which the operator of a cluster refuses without --allow-loopback-tools: an
-author's servers are there. A credential from a secretRef is taken from a Secret
-in the files; tokens of a ServiceAccount, and the certificates of a caBundle, need
-a cluster. Grants of other namespaces count as in a cluster, by the labels of a
-Namespace in the files.
+cluster's. The standard error says which grants are not Ready, and why. Tools are
+really called, over HTTP and MCP, also at loopback addresses, which the operator
+of a cluster refuses without --allow-loopback-tools: an author's servers are
+there. A credential from a secretRef is taken from a Secret in the files; tokens
+of a ServiceAccount, and the certificates of a caBundle, need a cluster. Grants of
+other namespaces count as in a cluster, by the labels of a Namespace in the files.
 
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runLocal(cmd.Context(), f, cmd.InOrStdin(), cmd.OutOrStdout())
+			return runLocal(cmd.Context(), f, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.Flags().BoolVar(&f.local, "local", false, "run in this process (required; a cluster is used with kubectl apply)")
@@ -64,7 +64,7 @@ Namespace in the files.
 	return c
 }
 
-func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) error {
+func runLocal(ctx context.Context, f runFlags, in io.Reader, out, errs io.Writer) error {
 	if !f.local {
 		return errors.New("run: set --local; to run on a cluster, use kubectl apply")
 	}
@@ -72,7 +72,6 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 		return err
 	}
 	op := settings.Default()
-	op.Egress.AllowLoopback = true
 	var err error
 	if op.Defaults, err = limitsOf(f.limits); err != nil {
 		return err
@@ -83,7 +82,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	l := &localRun{op: op, m: m, now: time.Now}
+	l := &localRun{op: op, m: m, now: time.Now, errs: errs}
 	o, err := l.do(ctx)
 	if err != nil {
 		return err
@@ -97,6 +96,8 @@ type localRun struct {
 	op  settings.Operator
 	m   *manifests
 	now func() time.Time
+	// errs is where it is told what has no other place without a cluster.
+	errs io.Writer
 }
 
 // do returns how the run ended. An error means that this process could not do
@@ -115,6 +116,7 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 		return loop.Outcome{}, fmt.Errorf("the manifest cannot be run: the decision about it is %s", plan.Verb)
 	}
 	l.m.run.Status = agentrun.Settle(l.op, l.look(), plan, agentrun.Done{Pinned: true, Launched: true})
+	l.warn(plan.Pin.Bundle.Tools)
 	o, err := l.execute(ctx, plan.Pin)
 	if err != nil {
 		return o, err
@@ -122,11 +124,16 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 	return l.settle(plan.Pin, o)
 }
 
-// judge gives every ToolGrant and Recipe the verdict of its controller.
+// judge gives every ToolGrant and Recipe the verdict of its controller. Which
+// grants are not Ready, and why, it tells: there are no conditions to look at.
 func (l *localRun) judge() {
 	for i := range l.m.grants {
 		s := toolgrant.Snapshot{Now: l.now(), Grant: &l.m.grants[i], Others: l.m.grants}
-		l.m.grants[i].Status = toolgrant.Settle(s, toolgrant.Decide(s))
+		p := toolgrant.Decide(s)
+		l.m.grants[i].Status = toolgrant.Settle(s, p)
+		if p.Fault != nil {
+			_, _ = fmt.Fprintf(l.errs, "ToolGrant %s is not Ready: %s: %s\n", s.Grant.Name, p.Fault.Reason, plain(p.Fault.Message))
+		}
 	}
 	for i := range l.m.recipes {
 		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}

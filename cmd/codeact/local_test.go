@@ -116,6 +116,25 @@ func TestRunLocal(t *testing.T) {
 			edit: swap("grant: {capabilities: [auth, run.identity]}", "grant: {capabilities: [auth]}"), wantCode: exitFailed,
 			wantReason: contract.ReasonToolsNotGranted, wantError: "run.identity",
 		},
+		"a grant that is not Ready says why": {
+			edit: swap("inputSchema: {type: object, required: [sku]}", "inputSchema: {type: thing}"), wantCode: exitFailed,
+			wantReason: contract.ReasonToolsNotGranted, wantError: "ToolGrant lookup is not Ready: SchemaInvalid: spec.tool.inputSchema",
+		},
+		"a Secret that is in no file": {
+			edit: swap("metadata: {name: shop}", "metadata: {name: other}"), wantCode: exitFailed, wantReason: contract.ReasonBrokerUnavailable,
+			wantError: "tool lookup cannot be called here: no file holds the Secret shop with the key token",
+		},
+		"a token of a ServiceAccount": {
+			edit: swap("secretRef: {name: shop, key: token}", "serviceAccountToken: {audience: shop}"), wantCode: exitFailed,
+			wantReason: contract.ReasonBrokerUnavailable, wantError: "the token of a ServiceAccount needs a cluster",
+		},
+		"a catalogue that is empty": {
+			edit: func(s string) string {
+				s = swap("inputSchema: {type: object, required: [sku]}", "inputSchema: {description: "+strings.Repeat("x", 40_000)+"}")(s)
+				return swap("recipe: {name: reorder}", "code: {source: 'function main() { return 1 }', tools: [lookup]}")(s)
+			},
+			wantCode: exitOK, wantValue: "1", wantError: "CatalogueEmpty: ",
+		},
 		"a grant of another namespace": {
 			edit: swap("metadata: {name: lookup}", "metadata: {name: lookup, namespace: tools}"), wantCode: exitFailed,
 			wantReason: contract.ReasonToolsNotGranted, wantError: "no ToolGrant of this namespace",

@@ -78,7 +78,7 @@ func podTrouble(pod *corev1.Pod, now time.Time) string {
 		}
 	}
 	if !now.Before(startsBy(pod)) {
-		return fmt.Sprintf("pod %s has not started for more than %s: a volume may be missing, such as the Secret of a tool's credential; see kubectl describe pod", pod.Name, patience)
+		return fmt.Sprintf("pod %s has not started for more than %s: a volume may be missing, such as the Secret of a tool's credential or the ConfigMap of its caBundle; see kubectl describe pod", pod.Name, patience)
 	}
 	return ""
 }

@@ -58,6 +58,10 @@ var checks = []func(Snapshot) *contract.Fault{
 	checkName,
 }
 
+// longest is the longest wait for an end. Behind 292 years a Duration has no more
+// room, and a millisecond more is one that is over.
+const longest = 365 * 24 * time.Hour
+
 // Decide judges one grant.
 func Decide(s Snapshot) Plan {
 	p := Plan{Verb: VerbAccept, Schema: checkSchemas(s)}
@@ -72,7 +76,7 @@ func Decide(s Snapshot) Plan {
 	}
 	if end := s.Grant.Spec.Grant.NotAfter; end != nil && !expired(s.Grant, s.Now) {
 		// A grant holds until notAfter itself.
-		p.RequeueAfter = end.Sub(s.Now) + time.Millisecond
+		p.RequeueAfter = min(end.Sub(s.Now), longest) + time.Millisecond
 	}
 	return p
 }

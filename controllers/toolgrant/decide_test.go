@@ -30,6 +30,14 @@ func TestDecide(t *testing.T) {
 	}{
 		"a plain grant is Ready": {
 			grant: grant().Schemas(`{"type":"object"}`, `{"type":"array"}`), wantSchema: metav1.ConditionTrue,
+			wantMessage: "runs may be pinned with this grant",
+		},
+		"a sound grant that gives code nothing says so": {
+			grant: grant().Approval(contract.ApprovalRequired), wantSchema: metav1.ConditionTrue, wantMessage: "no run may call its tool from code (rule Approval)",
+		},
+		"a capability that is asked for and not given": {
+			grant: grant().Capabilities([]string{contract.CapabilityRunIdentity}, nil), wantSchema: metav1.ConditionTrue,
+			wantMessage: `(rule Capabilities): it asks for the capability "run.identity"`,
 		},
 		"a schema that is no schema": {
 			grant: grant().Schemas(`{"type":7}`, ""), wantReason: contract.ReasonSchemaInvalid,
@@ -54,6 +62,9 @@ func TestDecide(t *testing.T) {
 		},
 		"a grant that ends later is looked at again just after": {
 			grant: grant().NotAfter(now.Add(time.Hour)), wantSchema: metav1.ConditionTrue, wantRequeue: time.Hour + time.Millisecond,
+		},
+		"a grant that ends in a far future is looked at again before": {
+			grant: grant().NotAfter(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)), wantSchema: metav1.ConditionTrue, wantRequeue: 365*24*time.Hour + time.Millisecond,
 		},
 		"a grant holds until its last moment": {
 			grant: grant().NotAfter(now), wantSchema: metav1.ConditionTrue, wantRequeue: time.Millisecond,

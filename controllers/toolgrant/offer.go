@@ -3,8 +3,10 @@ package toolgrant
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +59,12 @@ func FindOffer(ctx context.Context, c client.Reader, namespace string, tools []s
 	// Only the metadata is read, and cached.
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := c.Get(ctx, client.ObjectKey{Name: namespace}, ns); client.IgnoreNotFound(err) != nil {
+	switch err := c.Get(ctx, client.ObjectKey{Name: namespace}, ns); {
+	case apierrors.IsNotFound(err):
+		// The cache has not seen it yet: a selector that asks for the absence of a
+		// label would take it. When it comes, who waits for it is judged again.
+		o.Grants = slices.DeleteFunc(o.Grants, func(g v1alpha1.ToolGrant) bool { return g.Namespace != namespace })
+	case err != nil:
 		return o, fmt.Errorf("get the Namespace: %w", err)
 	}
 	o.NamespaceLabels = ns.Labels

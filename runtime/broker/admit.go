@@ -3,15 +3,15 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
 // admit takes a call through every step that comes before its id, in this
 // order: latch, evidence budget, name, arguments, withheld, hooks, budgets. It
-// returns the tool as soon as it is known, and the arguments' canonical JSON.
-func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (*tool, []byte, *contract.Fault) {
+// returns the tool as soon as it is known, and the arguments' canonical JSON: two
+// readers of it cannot see different members, as they can where a key is there twice.
+func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (*tool, json.RawMessage, *contract.Fault) {
 	if f := b.latched(); f != nil {
 		return nil, nil, f
 	}
@@ -33,7 +33,7 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 	if t.Withheld != nil {
 		return t, nil, t.Withheld
 	}
-	m := Moment{Call: t.fill(contract.Call{Tool: name, ArgumentsDigest: contract.Digest(canonical)}), Arguments: args}
+	m := Moment{Call: t.fill(contract.Call{Tool: name, ArgumentsDigest: contract.Digest(canonical)}), Arguments: canonical}
 	if f := b.hooks.admit(ctx, m); f != nil {
 		return t, nil, f
 	}
@@ -42,13 +42,16 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 
 // arguments checks the arguments of a call and returns their canonical JSON.
 // Nothing has happened yet, so the program may correct itself.
-func (t *tool) arguments(args json.RawMessage) ([]byte, *contract.Fault) {
+func (t *tool) arguments(args json.RawMessage) (json.RawMessage, *contract.Fault) {
 	name := t.Tool.Tool.Name
-	if n := len(args); n > contract.MaxArgumentBytes {
-		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s have %d bytes, more than %d", name, n, contract.MaxArgumentBytes)
+	tooLarge := func(n int) *contract.Fault {
+		return contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s have %d bytes, more than %d", name, n, contract.MaxArgumentBytes)
 	}
-	if !utf8.Valid(args) {
-		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s are not UTF-8", name)
+	if n := len(args); n > contract.MaxArgumentBytes {
+		return nil, tooLarge(n)
+	}
+	if !contract.WellFormed(args) {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s are not well-formed Unicode in UTF-8", name)
 	}
 	if err := t.input.Validate(args); err != nil {
 		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s do not match its schema: %v", name, err)
@@ -56,6 +59,9 @@ func (t *tool) arguments(args json.RawMessage) ([]byte, *contract.Fault) {
 	canonical, err := contract.Canonical(args)
 	if err != nil {
 		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments of tool %s are not JSON", name)
+	}
+	if n := len(canonical); n > contract.MaxArgumentBytes { // some characters are longer as escapes
+		return nil, tooLarge(n)
 	}
 	return canonical, nil
 }

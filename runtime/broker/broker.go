@@ -20,7 +20,8 @@ type Request struct {
 	ID string
 	// Tool is the name of the tool.
 	Tool string
-	// Arguments is JSON text that matches the tool's input schema.
+	// Arguments is the canonical JSON of arguments that match the tool's input
+	// schema: what the journal's digest is of, and what constraints looked at.
 	Arguments json.RawMessage
 	// MaxBytes bounds the answer: a backend keeps at most one byte more.
 	MaxBytes int64
@@ -166,7 +167,7 @@ func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (j
 		b.refuse(ctx, name, t, f)
 		return nil, f
 	}
-	body, f := b.dispatch(ctx, t, args, canonical)
+	body, f := b.dispatch(ctx, t, canonical)
 	if f != nil {
 		return nil, f
 	}

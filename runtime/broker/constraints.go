@@ -38,15 +38,25 @@ func (c constraints) Admit(ctx context.Context, m Moment) error {
 	if t.before == nil {
 		return nil
 	}
-	return t.before.Check(ctx, c.vars(m))
+	return ofTool(m.Call.Tool, t.before.Check(ctx, c.vars(m)))
 }
 
 // Result implements Hook. A failure has no result that could be looked at.
 func (c constraints) Result(ctx context.Context, m Moment) error {
 	if t := c.b.tools[m.Call.Tool]; t.after != nil && m.Fault == nil {
-		return t.after.Check(ctx, c.vars(m))
+		return ofTool(m.Call.Tool, t.after.Check(ctx, c.vars(m)))
 	}
 	return nil
+}
+
+// ofTool names the tool in front of what a condition says: whoever reads how the
+// run ended sees one sentence, and a run may have many tools.
+func ofTool(name string, err error) error {
+	f, ok := contract.AsFault(err)
+	if !ok {
+		return err
+	}
+	return contract.Faultf(f.Reason, "tool %s: %s", name, f.Message)
 }
 
 // vars is what an expression may look at. The call's own entry is not one of the

@@ -26,10 +26,10 @@ func TestConstraints(t *testing.T) {
 		sent          int
 	}{
 		"holds":        {one(`args.amount <= 100`, "too much"), nil, `{"amount":100}`, "", "", "2 x Completed ", 1},
-		"does not":     {one(`args.amount <= 100`, "too much"), nil, `{"amount":101}`, contract.ReasonConstraintViolated, "too much", "0 x Refused ConstraintViolated", 0},
+		"does not":     {one(`args.amount <= 100`, "too much"), nil, `{"amount":101}`, contract.ReasonConstraintViolated, "tool x: too much", "0 x Refused ConstraintViolated", 0},
 		"no such key":  {one(`args.amount <= 100`, ""), nil, `{}`, contract.ReasonConstraintViolated, "", "0 x Refused ConstraintViolated", 0},
 		"result holds": {nil, one(`result.ok == true`, ""), `{}`, "", "", "2 x Completed ", 1},
-		"result not":   {nil, one(`result.ok == false`, "bad"), `{}`, contract.ReasonChildResultInvalid, "bad", "2 x Completed ChildResultInvalid", 1},
+		"result not":   {nil, one(`result.ok == false`, "bad"), `{}`, contract.ReasonChildResultInvalid, "tool x: bad", "2 x Completed ChildResultInvalid", 1},
 		"the run":      {one(`run.namespace == "n" && run.name == "r" && run.labels["team"] == "a" && run.recipe == "rec"`, ""), nil, `{}`, "", "", "2 x Completed ", 1},
 		"the call": {
 			one(`call.sequence == 2 && size(call.previous) == 1 && call.previous[0].tool == "look"`, ""),

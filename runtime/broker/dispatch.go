@@ -27,10 +27,14 @@ type flight struct {
 
 // dispatch gives an admitted call its id and brings it to the tool: intent,
 // call, result, outcome. The fault, if it is terminal, is latched.
-func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage, canonical []byte) (json.RawMessage, *contract.Fault) {
+func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *contract.Fault) {
 	fl := &flight{b: b, t: t, ctx: ctx, inner: ctx, start: b.cfg.Now(), args: args}
 	b.mu.Lock()
-	fl.place = b.book.admit(t, contract.Digest(canonical), stamp(fl.start), len(args))
+	if b.book.closed { // since the latch was looked at: nothing could record the call
+		defer b.mu.Unlock()
+		return nil, b.latch
+	}
+	fl.place = b.book.admit(t, contract.Digest(args), stamp(fl.start), len(args))
 	c := b.book.calls[fl.place]
 	b.mu.Unlock()
 
@@ -66,6 +70,9 @@ func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
 	fl.inner, f = fl.b.hooks.dispatch(fl.ctx, fl.moment())
 	if f == nil {
 		f = stopped(fl.ctx)
+	}
+	if f == nil {
+		f = fl.b.latched() // the run has ended in the meantime: its record is made
 	}
 	if f != nil {
 		fl.close(contract.CallAbandoned, f.Reason)
@@ -115,7 +122,7 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 		m := fl.moment()
 		m.Fault = fault
 		if unknown := fl.b.hooks.result(fl.inner, m); unknown != nil {
-			return unknown
+			return final(unknown, "the failure of tool "+c.Tool)
 		}
 	}
 	return fault
@@ -154,10 +161,16 @@ func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
 		fl.close(contract.CallUncertain, f.Reason)
 	}
 	fl.unshow(ans.Media, Unproven)
+	return nil, final(f, "the result of tool "+name)
+}
+
+// final is the fault of a hook that failed at Result: no program goes on behind
+// an outcome that somebody has not taken.
+func final(f *contract.Fault, what string) *contract.Fault {
 	if f.Reason.Class() == contract.ClassCatchable {
-		return nil, contract.Faultf(contract.ReasonBrokerUnavailable, "the result of tool %s could not be handed over", name)
+		return contract.Faultf(contract.ReasonBrokerUnavailable, "%s could not be handed over", what)
 	}
-	return nil, f
+	return f
 }
 
 // refuses reports whether a fault at Result says something of the result, and

@@ -2,7 +2,9 @@ package broker
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -68,15 +70,43 @@ func (fl *flight) leave(f *contract.Fault) {
 const minPayload = 16
 
 // withoutPayload is a failure's message for a report that has its result as
-// evidence: nothing stands in a report twice.
+// evidence: nothing stands in a report twice, neither the result nor a text in it.
 func withoutPayload(message string, result json.RawMessage) string {
-	payload := strings.TrimSpace(string(result))
-	var text string
-	if json.Unmarshal(result, &text) == nil {
-		payload = text
+	x, err := contract.DecodeJSON(result)
+	if err != nil {
+		return message
 	}
-	if len(payload) >= minPayload && strings.Contains(message, contract.Truncate(payload, contract.MaxMessageBytes/4)) {
+	if inMessage(message, string(result)) || quotes(message, x) {
 		return "its answer is in the evidence"
 	}
 	return message
+}
+
+// quotes reports whether the message holds one of the texts in x.
+func quotes(message string, x any) bool {
+	switch x := x.(type) {
+	case string:
+		return inMessage(message, x)
+	case []any:
+		return slices.ContainsFunc(x, func(v any) bool { return quotes(message, v) })
+	case map[string]any:
+		for _, v := range x {
+			if quotes(message, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inMessage looks for a payload as a backend may have put it into its message: cut,
+// and in one line.
+func inMessage(message, payload string) bool {
+	payload = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, contract.Truncate(strings.TrimSpace(payload), contract.MaxMessageBytes/4)))
+	return len(payload) >= minPayload && strings.Contains(message, payload)
 }

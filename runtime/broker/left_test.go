@@ -57,6 +57,11 @@ func TestEvidenceOfACall(t *testing.T) {
 			answer: with(`{"b":1}`), reason: contract.ReasonChildResultInvalid,
 			want: `{"seq":1,"tool":"x","reason":"ChildResultInvalid","result":{"b":1},"receipt":"` + receipt + `"}`,
 		},
+		"said by a part of it": {
+			failure: &Failure{Message: "it answered with status 500: the disk of the till is full", Result: json.RawMessage(`{"title":"no","details":[{"detail":"the disk\nof the till is full"}]}`)},
+			reason:  contract.ReasonEffectUncertain, message: "call 1 of tool x may have had its effect: its answer is in the evidence",
+			want: `{"seq":1,"tool":"x","reason":"EffectUncertain","result":{"title":"no","details":[{"detail":"the disk\nof the till is full"}]}}`,
+		},
 		"refused by a hook": {
 			answer: with(`{"a":1}`), hooks: []Hook{refuses}, reason: contract.ReasonChildResultInvalid,
 			want: `{"seq":1,"tool":"x","reason":"ChildResultInvalid","result":{"a":1},"receipt":"` + receipt + `"}`,

@@ -68,7 +68,7 @@ func (fl *flight) again(n int64, alone Proof, f *Failure) bool {
 }
 
 // pause waits before the attempt behind attempt n. It reports false, at once, when
-// the program's time would be over before, and when the run is stopped.
+// the program's time would be over before, and when the run is stopped or over.
 func (fl *flight) pause(n int64, asked time.Duration) bool {
 	wait := max(time.Duration(fl.t.Retry.BackoffMs)*time.Millisecond<<(n-1), asked)
 	if end, ok := fl.ctx.Deadline(); ok && end.Sub(fl.b.cfg.Now()) <= wait {
@@ -78,7 +78,7 @@ func (fl *flight) pause(n int64, asked time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return fl.ctx.Err() == nil
+		return fl.ctx.Err() == nil && fl.b.latched() == nil
 	case <-fl.ctx.Done():
 		return false
 	}

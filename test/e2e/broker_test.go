@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
@@ -144,7 +145,11 @@ var _ = Describe("a whole ToolGrant", func() {
 		run = succeeds(ctx, run)
 		Expect(run.Status.Execution.Calls[0].GrantNamespace).To(Equal(other.ns))
 		By("naming both when two may be used")
-		s.grant(ctx, "t", contract.EffectReadOnly, "/echo")
+		own := s.grant(ctx, "t", contract.EffectReadOnly, "/echo")
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+			g.Expect(v1alpha1.IsReady(own.Status.Conditions, own.Generation)).To(BeTrue())
+		}).WithContext(ctx).Should(Succeed())
 		second := s.run(ctx, "second", func(r *v1alpha1.AgentRunSpec) {
 			r.Code = &v1alpha1.CodeSpec{Source: callT, Tools: []string{"t"}}
 		}, startDeadline(0))

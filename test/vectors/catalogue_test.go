@@ -2,7 +2,6 @@ package vectors_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 )
 
 type catalogueCase struct {
-	Form  string `json:"form"`
 	ID    string `json:"id"`
 	Tools []struct {
 		Name         string          `json:"name"`
@@ -30,29 +28,12 @@ type catalogueCase struct {
 }
 
 func TestCatalogue(t *testing.T) {
-	var file struct {
-		Cases []json.RawMessage `json:"cases"`
-	}
-	b, err := os.ReadFile("broker.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, raw := range file.Cases {
-		var tc catalogueCase
-		if err := json.Unmarshal(raw, &tc); tc.Form != "catalogue" {
-			continue // Another form, of another shape.
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		ran++
+	cases := casesOf[catalogueCase](t, "catalogue")
+	for _, tc := range cases {
 		t.Run(tc.ID, func(t *testing.T) { tc.run(t) })
 	}
-	if ran != 8 {
-		t.Errorf("%d cases, want 8", ran)
+	if len(cases) != 8 {
+		t.Errorf("%d cases, want 8", len(cases))
 	}
 }
 

@@ -2,7 +2,6 @@ package vectors_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
@@ -14,9 +13,8 @@ import (
 )
 
 type eligibilityCase struct {
-	Form string `json:"form"`
-	ID   string `json:"id"`
-	Run  struct {
+	ID  string `json:"id"`
+	Run struct {
 		Namespace       string            `json:"namespace"`
 		NamespaceLabels map[string]string `json:"namespaceLabels"`
 		Labels          map[string]string `json:"labels"`
@@ -36,29 +34,12 @@ type eligibilityCase struct {
 }
 
 func TestEligibility(t *testing.T) {
-	var file struct {
-		Cases []json.RawMessage `json:"cases"`
-	}
-	b, err := os.ReadFile("broker.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, raw := range file.Cases {
-		var tc eligibilityCase
-		if err := json.Unmarshal(raw, &tc); tc.Form != "eligibility" {
-			continue // Another form, of another shape.
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		ran++
+	cases := casesOf[eligibilityCase](t, "eligibility")
+	for _, tc := range cases {
 		t.Run(tc.ID, func(t *testing.T) { tc.check(t) })
 	}
-	if ran < 40 {
-		t.Errorf("only %d cases", ran)
+	if len(cases) < 40 {
+		t.Errorf("only %d cases", len(cases))
 	}
 }
 

@@ -70,7 +70,7 @@ path_of() {
 	state) echo "$STATE" ;;
 	log) echo "$LOG" ;;
 	audit) echo "$LOG/audit.log" ;;
-	bin) readlink -f "$BIN" ;;
+	bin) readlink -m "$BIN" ;;
 	*) die "path wants one of: kubeconfig, state, log, audit, bin" ;;
 	esac
 }

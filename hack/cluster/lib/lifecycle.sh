@@ -72,7 +72,7 @@ down() {
 }
 status() {
 	local f n p c rss
-	is_up || { echo "not up"; return 1; }
+	is_up || { echo "not up: run $HERE/cluster.sh up (each checkout has a cluster of its own)"; return 1; }
 	for f in "$RUN"/*.pid; do
 		n=${f##*/}; n=${n%.pid}
 		case $n in unshare*) continue ;; esac

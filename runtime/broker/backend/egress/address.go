@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -44,6 +45,8 @@ const (
 // though they are as near. AllowLinkLocal allows them, too.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
+	netip.MustParseAddr("fd00:ec2::23"),    // AWS, credentials of pods
+	netip.MustParseAddr("fd00:42::42"),     // Scaleway
 	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
 	netip.MustParseAddr("168.63.129.16"),   // Azure
 	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
@@ -171,7 +174,8 @@ var localNames = map[string]string{
 // checkHost refuses a host by its spelling, for requests that a proxy brings to
 // a place that this process never sees. Literal addresses are checked as they
 // would be when dialled; other spellings of one (127.1, 0x7f000001, 2130706433),
-// which many proxies would take, are refused.
+// which many proxies would take, are refused. So is what is not ASCII: net/http
+// makes another spelling of it on the way, in which a wide 1 is a 1.
 func checkHost(host string, p contract.OperatorPolicy) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return checkAddr(a, p)
@@ -185,7 +189,8 @@ func checkHost(host string, p contract.OperatorPolicy) error {
 		k = kindLoopback
 	}
 	switch {
-	case name == "", isNumber(name[strings.LastIndexByte(name, '.')+1:]), strings.ContainsAny(name, "%:[]"):
+	case name == "", isNumber(name[strings.LastIndexByte(name, '.')+1:]), strings.ContainsAny(name, "%:[]"),
+		strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }):
 		return &AddressError{Kind: kindObscure}
 	case k == kindLoopback && !p.AllowLoopback, k == kindMetadata && !p.AllowLinkLocal:
 		return &AddressError{Kind: k}

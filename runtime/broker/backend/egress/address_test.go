@@ -27,7 +27,7 @@ func TestAddresses(t *testing.T) {
 			"::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "::169.254.169.254", "fe80::5efe:7f00:1",
 		},
 		kindMetadata: {
-			"fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "::ffff:100.100.100.200",
+			"fd00:ec2::254", "fd00:ec2::23", "fd00:42::42", "fd20:ce::254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "::ffff:100.100.100.200",
 			"64:ff9b::168.63.129.16",
 		},
 		kindUnspecified: {"0.0.0.0", "0.0.0.1", "0.255.255.255", "::", "::ffff:0.0.0.0", "64:ff9b::", "2002::1", "::2"},
@@ -71,6 +71,8 @@ func TestHostsBehindAProxy(t *testing.T) {
 		kindObscure: {
 			"127.1", "127.0.1", "2130706433", "0x7f000001", "0X7F.1", "0177.0.0.1", "017700000001", "127.0.0.0x1", "0x7f.0.0.1",
 			"8.8.8.08", "1.2.3.4.5", "256.1.1.1", "", ".", "99999999999", "a.0b1", "a%00.example",
+			// Whoever sends these to a proxy makes ASCII of them: 127.0.0.1 and localhost.
+			"１２７.0.0.1", "127。0。0。1", "ｌocalhost", "ⓛocalhost", "metadata.google。internal", "bücher.example",
 		},
 	}
 	for want, hosts := range tests {

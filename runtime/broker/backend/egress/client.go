@@ -5,6 +5,7 @@ package egress
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -80,7 +81,7 @@ type door struct {
 // RoundTrip implements http.RoundTripper.
 func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	if d.target.CAFile == "" || r.URL.Scheme != "https" {
-		return d.transport.RoundTrip(r)
+		return spoken(d.transport.RoundTrip(r))
 	}
 	pool, err := readRoots(d.target.CAFile)
 	if err != nil {
@@ -92,7 +93,20 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	// No connection is kept, so a transport of its own costs a request nothing.
 	once := d.transport.Clone()
 	once.TLSClientConfig.RootCAs = pool
-	return once.RoundTrip(r)
+	return spoken(once.RoundTrip(r))
+}
+
+// errSwitched is a server that goes on in another protocol.
+var errSwitched = errors.New("the server switched the protocol")
+
+// spoken refuses a response that is none: behind a 101, net/http hands over the
+// connection itself, and no context ends a read from that.
+func spoken(res *http.Response, err error) (*http.Response, error) {
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		return res, err
+	}
+	_ = res.Body.Close()
+	return nil, errSwitched
 }
 
 // Watch returns a context for one request, and whether a byte of that request

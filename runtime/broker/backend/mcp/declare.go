@@ -33,10 +33,10 @@ var errList = errors.New("the server's list of tools is too long, or never ends"
 // list reads the server's tools, all pages of them. The exchange is that of the
 // page that failed.
 func (s *session) list(ctx context.Context) (map[string]declaration, *exchange, error) {
-	tools, left := map[string]declaration{}, int64(maxList)
+	tools, left, most := map[string]declaration{}, int64(maxList), maxValues
 	cursor, seen := "", map[string]bool{}
 	for range maxListPages {
-		x := &exchange{method: methodList, tool: s.tool, limit: left, resume: true}
+		x := &exchange{method: methodList, tool: s.tool, limit: left, values: most, resume: true}
 		page, err := s.page(ctx, x, cursor)
 		switch {
 		case err != nil:
@@ -45,6 +45,7 @@ func (s *session) list(ctx context.Context) (map[string]declaration, *exchange, 
 			return s.tools, nil, nil
 		}
 		left -= page.bytes
+		most = max(most-page.values, 1)
 		for _, t := range page.Tools {
 			if _, twice := tools[t.Name]; twice {
 				return nil, x, fmt.Errorf("the server declares a tool twice")
@@ -66,6 +67,7 @@ type listPage struct {
 	Tools      []declaration `json:"tools"`
 	NextCursor string        `json:"nextCursor"`
 	bytes      int64
+	values     int
 }
 
 // page reads one page. It is nil without an error when the SDK kept the answer
@@ -90,7 +92,7 @@ func (s *session) page(ctx context.Context, x *exchange, cursor string) (*listPa
 	case x.answer.Error != nil:
 		return nil, fmt.Errorf("the server refused to list its tools (code %d)", x.answer.Error.Code)
 	}
-	p := &listPage{bytes: int64(len(x.answer.Result))}
+	p := &listPage{bytes: int64(len(x.answer.Result)), values: values(x.answer.Result)}
 	if json.Unmarshal(x.answer.Result, p) != nil {
 		return nil, errors.New("the server's list of tools cannot be read")
 	}
@@ -102,7 +104,7 @@ func (s *session) page(ctx context.Context, x *exchange, cursor string) (*listPa
 func drift(pinned contract.Tool, declared declaration, there bool) string {
 	switch {
 	case !there:
-		return "the server no longer declares it"
+		return "the server declares no tool of that name (backend.mcp.tool)"
 	case pinned.Description != "" && pinned.Description != declared.Description:
 		return "its description differs from the pinned one"
 	case !sameSchema(pinned.InputSchema, declared.InputSchema):

@@ -19,6 +19,7 @@ type exchange struct {
 	tool   string      // whose credential is sent
 	header http.Header // what its POST carries beside what every request does
 	limit  int64       // of one response, in bytes
+	values int         // the same, in JSON values; 0 is maxValues
 	resume bool        // a lost answer may be asked for again
 	// giveUp ends the request: its answer can no longer come.
 	giveUp context.CancelCauseFunc

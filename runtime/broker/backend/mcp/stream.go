@@ -145,6 +145,16 @@ func (e *events) tooLarge(line []byte) {
 	e.x.lost()
 }
 
+// tooMany is tooLarge for a message with too many values.
+func (e *events) tooMany(text []byte) {
+	e.err = errFlood
+	if json.Valid(text) {
+		e.tooLarge(nil)
+	} else {
+		e.flooded()
+	}
+}
+
 func (e *events) flooded() {
 	if e.x == nil {
 		return
@@ -160,13 +170,20 @@ func (e *events) event() {
 	if e.kind != "" && e.kind != "message" {
 		e.data.Reset()
 	}
-	if e.data.Len() > 0 {
-		m := parse(e.data.Bytes())
-		if pass = m != nil && e.s.admits(m, e.x); !pass {
+	text := e.data.Bytes()
+	if len(text) > 0 {
+		n := values(text)
+		if e.x != nil && n > e.x.mostValues() {
+			e.tooMany(text)
+			return
+		}
+		m := parse(text)
+		if pass = m.bounded(n) && e.s.admits(m, e.x); !pass {
 			e.data.Reset()
 			pass = len(e.id) > 0
 		} else if e.x != nil && m.Method == nil {
 			e.err = io.EOF // the answer: nothing behind it matters
+			text = e.x.shown(m, text)
 		}
 	}
 	if pass {
@@ -178,7 +195,7 @@ func (e *events) event() {
 		}
 		if e.data.Len() > 0 {
 			e.out.WriteString("data: ")
-			_ = json.Compact(&e.out, e.data.Bytes())
+			_ = json.Compact(&e.out, text)
 			e.out.WriteByte('\n')
 		}
 		e.out.WriteByte('\n')
@@ -213,7 +230,7 @@ func (w *whole) read() error {
 	switch {
 	case err != nil:
 		return err
-	case int64(len(text)) > w.x.limit:
+	case int64(len(text)) > w.x.limit, values(text) > w.x.mostValues() && json.Valid(text):
 		if startsAnswer(text) {
 			w.x.note(func(x *exchange) { x.tooLarge = int64(len(text)) })
 		} else {
@@ -222,9 +239,9 @@ func (w *whole) read() error {
 		return errFlood
 	}
 	m := parse(text)
-	if m == nil || m.Method != nil || !w.s.admits(m, w.x) {
+	if values(text) > w.x.mostValues() || m == nil || m.Method != nil || !w.s.admits(m, w.x) {
 		return errors.New("the body is no answer")
 	}
-	w.text = bytes.NewReader(text)
+	w.text = bytes.NewReader(w.x.shown(m, text))
 	return nil
 }
