@@ -118,7 +118,8 @@ type Step struct {
 	// step counts from 1.
 	// +required
 	Step int64 `json:"step"`
-	// kind says what the answer was; absent while it is awaited.
+	// kind says what the answer was; absent while it is awaited, and when nothing in
+	// it was looked at any more.
 	// +optional
 	Kind StepKind `json:"kind,omitempty"`
 	// drift says that there was text around the message.
