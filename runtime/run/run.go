@@ -48,6 +48,8 @@ type Config struct {
 	API func() (report.API, error)
 	// Credentials gives the tools' credentials at call time.
 	Credentials egress.Credentials
+	// Model makes the way to the model of an agent; nil means that there is none.
+	Model func(contract.Bundle, egress.Credentials) (loop.Model, error)
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer
@@ -179,13 +181,18 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
+	model, f := modelOf(p.bundle, p.Credentials, p.Model)
+	if f != nil {
+		return loop.Outcome{Fault: f}
+	}
 	sb, f := started.get(ctx)
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
 	ctx, ended := p.tracer.Execution(ctx)
+	w := &writer{client: p.client, claim: p.claimed.Execution}
 	o := loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution}, Hooks: p.tracer.Hooks(),
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(),
 		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
 	})
 	ended(o.Fault)
