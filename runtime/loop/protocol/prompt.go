@@ -92,26 +92,26 @@ func limitsOf(in PromptInput, callable bool) string {
 		}
 	}
 	l := in.Limits
-	add(l.SourceBytes, "code %d bytes")
-	add(l.OutputBytes, "result and output %d bytes")
+	add(l.SourceBytes, "code: %d bytes")
+	add(l.OutputBytes, "result and output: %d bytes")
 	if callable {
-		add(l.OutputBytes, "a tool's result %d bytes")
+		add(l.OutputBytes, "a tool's result: %d bytes")
 	}
 	if l.HeapBytes%(1<<20) == 0 {
-		add(l.HeapBytes>>20, "memory %d MiB")
+		add(l.HeapBytes>>20, "memory: %d MiB")
 	} else {
-		add(l.HeapBytes, "memory %d bytes")
+		add(l.HeapBytes, "memory: %d bytes")
 	}
 	if l.WallClockMs%1000 == 0 {
-		add(l.WallClockMs/1000, "time of a program %d s")
+		add(l.WallClockMs/1000, "time of a program: %d s")
 	} else {
-		add(l.WallClockMs, "time of a program %d ms")
+		add(l.WallClockMs, "time of a program: %d ms")
 	}
-	add(l.Fuel, "%d loop passes and function calls")
+	add(l.Fuel, "loop passes and function calls: %d")
 	if callable && l.ChildCalls != nil {
-		list = append(list, fmt.Sprintf("%d tool calls in the run", *l.ChildCalls))
+		list = append(list, fmt.Sprintf("tool calls in the run: %d", *l.ChildCalls))
 	}
-	add(in.MaxSteps, "%d answers in the run")
+	add(in.MaxSteps, "answers in the run: %d")
 	return strings.Join(list, "; ")
 }
 
