@@ -51,6 +51,17 @@ const (
 	WhyUnsupportedLanguage Why = "unsupportedLanguage"
 )
 
+// The whys that Parse never gives, because they are not in the text or depend on
+// the run: whoever reads an answer finds them.
+const (
+	// WhyTooLong is an answer of more than contract.MaxModelAnswerBytes.
+	WhyTooLong Why = "tooLong"
+	// WhyNativeCall is an answer with a native tool call, which nobody offered.
+	WhyNativeCall Why = "nativeCall"
+	// WhyOutputTooLarge is a final message whose output is over the run's limit.
+	WhyOutputTooLarge Why = "outputTooLarge"
+)
+
 // Message is what one answer of a model means.
 type Message struct {
 	Kind Kind

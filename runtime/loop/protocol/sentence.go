@@ -1,5 +1,11 @@
 package protocol
 
+import (
+	"fmt"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
 // forms are the two messages, as the model is shown them everywhere.
 const (
 	codeForm  = `{"type":"code","language":"javascript","code":"function main(input) { … }"}`
@@ -7,6 +13,8 @@ const (
 )
 
 const eitherForm = "Answer with exactly one JSON object and nothing else: " + codeForm + " or " + finalForm + "."
+
+const nativeText = "a program calls the tools, with tools.call."
 
 // Sentence tells the model what was wrong with its answer and what to do about it,
 // in one line of at most 512 bytes. Of a why that is not known it says the form.
@@ -35,6 +43,12 @@ func Sentence(w Why) string {
 		return "the code message has no code. Put the whole program as a string into code: " + codeForm + "."
 	case WhyUnsupportedLanguage:
 		return "the language of the program is not supported: only javascript is. Write the same program in JavaScript and send " + codeForm + "."
+	case WhyTooLong:
+		return fmt.Sprintf("the answer has more than %d bytes and was not read. Send a shorter one. ", contract.MaxModelAnswerBytes) + eitherForm
+	case WhyNativeCall:
+		return "the answer calls a function, and none was offered: " + nativeText + " " + eitherForm
+	case WhyOutputTooLarge:
+		return "the output has more bytes than its limit, which stands under Limits. Send " + finalForm + " with a smaller one."
 	}
 	return "the answer is no message. " + eitherForm
 }
@@ -42,8 +56,8 @@ func Sentence(w Why) string {
 // sentence is Sentence with what the endpoint's own word adds to it.
 func (m Message) sentence() string {
 	text := Sentence(m.Why)
-	if m.Native {
-		text += " There are no function calls here: tools are called by the program, with tools.call."
+	if m.Native && m.Why != WhyNativeCall {
+		text += " Do not call functions: " + nativeText
 	}
 	if m.Cut && m.Why != WhyTruncated {
 		text += " The answer was cut off at the bound of its tokens: be shorter."
