@@ -74,7 +74,12 @@ func (a *agent) begin() *contract.Fault {
 	if a.broker, f = a.newBroker(); f != nil {
 		return f
 	}
-	a.history = history{system: a.system(shown), prompt: a.prompt(), maxItems: a.pinned.MaxItems}
+	a.history = history{
+		system: protocol.Render(protocol.PromptInput{
+			Instructions: a.pinned.Instructions, Finalize: a.pinned.Finalize, Limits: a.Bundle.Limits, MaxSteps: a.pinned.MaxSteps, Catalogue: shown,
+		}),
+		prompt: protocol.Task(a.pinned.Prompt, a.Bundle.Input), maxItems: a.pinned.MaxItems,
+	}
 	return nil
 }
 
@@ -167,7 +172,7 @@ func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contra
 
 // act does what the answer says.
 func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) turn {
-	m, complaint := a.read(answer)
+	m := a.read(answer)
 	s.Drift = m.Drift
 	switch m.Kind {
 	case protocol.Code:
@@ -177,7 +182,7 @@ func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) t
 		}
 		s.Kind = contract.StepRefused
 		a.Events.step(a.Bundle, Event{Type: EventProgramRefused, Step: s.Step})
-		return turn{feedback: finalizeMode()}
+		return turn{feedback: protocol.FinalizeMode()}
 	case protocol.Final:
 		s.Kind = contract.StepFinal
 		return a.end(s, m.Output)
@@ -190,28 +195,26 @@ func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) t
 		return turn{fault: contract.Faultf(contract.ReasonProtocolError,
 			"%d answers of the model were no message of the protocol", a.mistakes)}
 	}
-	return turn{feedback: complaint}
+	return turn{feedback: protocol.ProtocolError(m)}
 }
 
-// read is the message of an answer, or an error of the protocol and what the
-// model is told about it.
-func (a *agent) read(answer ModelAnswer) (m protocol.Message, complaint string) {
+// read is the message of an answer. Some are none for what is not in their text.
+func (a *agent) read(answer ModelAnswer) protocol.Message {
+	none := func(w protocol.Why) protocol.Message { return protocol.Message{Kind: protocol.Error, Why: w} }
 	if answer.Text != nil && len(*answer.Text) > contract.MaxModelAnswerBytes {
-		return protocol.Message{Kind: protocol.Error}, tooLongAnswer()
+		return none(protocol.WhyTooLong)
 	}
-	m = protocol.Parse(answer.Text, answer.FinishReason)
-	most := a.Bundle.Limits.OutputBytes
-	switch {
-	case answer.ToolCalls > 0:
-		return protocol.Message{Kind: protocol.Error}, nativeToolCall()
-	case m.Kind == protocol.Final && most > 0 && int64(len(m.Output)) > most:
-		return protocol.Message{Kind: protocol.Error}, tooLongOutput(len(m.Output), most)
-	case m.Kind == protocol.Final && !utf8.Valid(m.Output):
-		return protocol.Message{Kind: protocol.Error}, notUTF8()
-	case m.Kind == protocol.Error:
-		return m, protocolError(m)
+	if answer.ToolCalls > 0 {
+		return none(protocol.WhyNativeCall)
 	}
-	return m, ""
+	m := protocol.Parse(answer.Text, answer.FinishReason)
+	if most := a.Bundle.Limits.OutputBytes; most > 0 && int64(len(m.Output)) > most {
+		return none(protocol.WhyOutputTooLarge)
+	}
+	if !utf8.Valid(m.Output) {
+		return none(protocol.WhyMalformed)
+	}
+	return m
 }
 
 // end is the end of the run with an output.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/loop/protocol"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 )
 
@@ -62,18 +63,27 @@ func (a *agent) failed(ctx context.Context, f *contract.Fault, ended broker.Ende
 		return turn{fault: f}
 	}
 	a.closing = false
-	return turn{feedback: codeError(f, ended)}
+	x := protocol.Failure{Fault: f, Calls: ended.Calls, ReadOnly: ended.ReadOnly}
+	if x.ReadOnly {
+		x.Callable = a.readOnly()
+	}
+	return turn{feedback: protocol.CodeError(x)}
+}
+
+// readOnly names the tools that can be called while an effect is in doubt.
+func (a *agent) readOnly() (names []string) {
+	for _, t := range a.Tools {
+		if t.Tool.Defaulted().Effect == contract.EffectReadOnly {
+			names = append(names, t.Tool.Name)
+		}
+	}
+	return names
 }
 
 // ends reports whether a program's failure of this reason is the run's: its
 // authority is gone, or no other program would do better.
 func ends(r contract.Reason) bool {
-	switch r {
-	case contract.ReasonWorkerLost, contract.ReasonInputTooLarge, contract.ReasonLimitsTooHigh:
-		return true
-	default:
-		return broker.Withdraws(r)
-	}
+	return r == contract.ReasonWorkerLost || r == contract.ReasonInputTooLarge || r == contract.ReasonLimitsTooHigh || broker.Withdraws(r)
 }
 
 // succeeded decides whether the value of a program is the output of the run.
@@ -87,7 +97,7 @@ func (a *agent) succeeded(s *contract.Step, value json.RawMessage) turn {
 	} else if useful {
 		return a.end(s, value)
 	}
-	return turn{feedback: codeResult(value)}
+	return turn{feedback: protocol.CodeResult(value, a.pinned.Finalize)}
 }
 
 // usable reports whether a result may be an output: null and a blank string are
