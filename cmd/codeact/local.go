@@ -137,7 +137,8 @@ func (l *localRun) judge() {
 
 func (l *localRun) look() agentrun.Snapshot {
 	s := agentrun.Snapshot{
-		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
+		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, Models: l.m.grants,
+		NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
 	}
 	if ref := l.m.run.Spec.Recipe; ref != nil {
 		for i := range l.m.recipes {
