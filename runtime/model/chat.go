@@ -118,11 +118,11 @@ func (a *answer) chatChoice(c chatChoice, m *chatMessage) error {
 	if text == "" {
 		text = str(m.Refusal) // the model's own words, too
 	}
-	// LiteLLM and OpenRouter say the same under both names.
-	if own := str(m.ReasoningContent); own != "" {
+	// Who says it under both names says the same.
+	if own := thought(m.ReasoningContent); own != "" {
 		reasoning += own
 	} else {
-		reasoning += str(m.Reasoning)
+		reasoning += thought(m.Reasoning)
 	}
 	a.addReasoning(reasoning)
 	if err := a.addText(text); err != nil {
@@ -164,6 +164,25 @@ func (a *answer) toolCalls(m *chatMessage) {
 	if given(m.FunctionCall) {
 		a.addCall("function_call")
 	}
+}
+
+// thought reads reasoning: a string, an object with a text, or a list of those.
+func thought(raw json.RawMessage) string {
+	if len(raw) == 0 || raw[0] == '"' {
+		return str(raw)
+	}
+	if raw[0] == '{' {
+		raw = append(append(json.RawMessage{'['}, raw...), ']')
+	}
+	var parts []struct {
+		Text json.RawMessage `json:"text"`
+	}
+	_ = json.Unmarshal(raw, &parts) // whatever else it is, nobody needs it
+	var out strings.Builder
+	for _, p := range parts {
+		out.WriteString(str(p.Text))
+	}
+	return out.String()
 }
 
 // content reads the content of a message: a string, null, or a list of parts, of

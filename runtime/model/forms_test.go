@@ -121,8 +121,12 @@ var streams = map[string]wild{
 		body:      frames(`{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9}}`),
 		wantError: "is an error (exceed_context_size_error)", wantFinal: true,
 	},
-	"LiteLLM: the same reasoning under two names": {
+	"the same reasoning under two names": {
 		body: frames(chunk(`"delta":{"reasoning_content":"hm","reasoning":"hm","content":"x"}`), chunk(stopped), "[DONE]"),
+		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+	},
+	"Envoy AI Gateway, OpenRouter: reasoning as an object, or a list": {
+		body: frames(chunk(`"delta":{"reasoning_content":{"text":"h"}}`), chunk(`"delta":{"reasoning":[{"type":"reasoning.text","text":"m"}],"content":"x"}`), chunk(stopped), "[DONE]"),
 		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"LiteLLM: an event named error": {

@@ -44,11 +44,11 @@ func TestHostile(t *testing.T) {
 	}{
 		"an endless document": {endless(`{"choices":"`, "x"), "longer than 8388608 bytes", true},
 		"an endless line":     {endless("data: ", "x"), "a frame of its stream is longer", true},
-		"an endless frame":    {endless("", "data: x\n"), "a frame of its stream is longer", true},
-		"an endless comment":  {endless("", ": x\n\n"), "longer than 67108864 bytes", true},
+		"an endless frame":    {endless("", "data: "+strings.Repeat("x", 2000)+"\n"), "a frame of its stream is longer", true},
+		"an endless comment":  {endless("", ": x\n\n"), "longer than 12582912 bytes", true},
 		"endless text":        {endless("", "data: "+chunk(`"delta":{"content":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 524288 bytes", true},
-		"endless reasoning":   {endless("", "data: "+chunk(`"delta":{"reasoning":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 67108864 bytes", true},
-		"endless blanks":      {endless("", "\n"), "longer than 67108864 bytes", true},
+		"endless reasoning":   {endless("", "data: "+chunk(`"delta":{"reasoning":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 12582912 bytes", true},
+		"endless blanks":      {endless("", "\n"), "longer than 12582912 bytes", true},
 		"an endless error":    {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); endless(`{"error":"`, "x")(w, r) }, "status 500", false},
 		"huge headers":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, "could not be reached", false},
 		"a redirect with 301": {elsewhere(301), "redirects are not followed", true},
@@ -74,6 +74,11 @@ func TestHostile(t *testing.T) {
 			h := httptest.NewServer(tc.handler)
 			defer h.Close()
 			c, waits := newClient(t, pinned(h.URL, contract.ModelAPIChat))
+			small, err := build(pinned(h.URL, contract.ModelAPIChat), &fixed{}, 12<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.chat = small.chat // the bound itself would take long to read
 			ans, err := ask(t, c)
 			wantFault(t, err, tc.wantError)
 			if ans.Text != nil || tc.wantFinal != (len(*waits) == 0) {

@@ -50,6 +50,11 @@ var _ loop.Model = (*Client)(nil)
 // each attempt anew. A bundle without an agent, a URL that is none, an unknown API
 // and options that contract.CheckModelOptions refuses are an error.
 func New(b contract.Bundle, creds egress.Credentials) (*Client, error) {
+	return build(b, creds, maxWireBytes)
+}
+
+// build takes the bound of the bytes of one answer.
+func build(b contract.Bundle, creds egress.Credentials, wire int64) (*Client, error) {
 	if b.Agent == nil {
 		return nil, errors.New("the bundle has no agent")
 	}
@@ -64,7 +69,7 @@ func New(b contract.Bundle, creds egress.Credentials) (*Client, error) {
 	if err := contract.CheckModelOptions(pin.API, options); err != nil {
 		return nil, err
 	}
-	opts, err := endpoint(b, u)
+	opts, err := endpoint(b, u, wire)
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +94,12 @@ func New(b contract.Bundle, creds egress.Credentials) (*Client, error) {
 }
 
 // endpoint are the options of the SDK that say where a request goes, and how.
-func endpoint(b contract.Bundle, u *url.URL) ([]option.RequestOption, error) {
+func endpoint(b contract.Bundle, u *url.URL, wire int64) ([]option.RequestOption, error) {
 	base := *u
 	base.RawQuery = ""
 	opts := []option.RequestOption{
 		option.WithBaseURL(base.String()),
-		option.WithHTTPClient(client(b, u.Scheme == "https")),
+		option.WithHTTPClient(client(b, u.Scheme == "https", wire)),
 		option.WithMaxRetries(0),
 	}
 	// Azure's older addresses carry their api-version as a query.

@@ -69,8 +69,8 @@ func (a *answer) items(items []responseItem) error {
 				return err
 			}
 		case "reasoning":
-			if summary := summaries(it); reasoning {
-				a.addReasoning(summary)
+			if reasoning {
+				a.addReasoning(thought(it.Summary) + thought(it.Content))
 			}
 		case "function_call", "custom_tool_call":
 			if calls {
@@ -79,21 +79,6 @@ func (a *answer) items(items []responseItem) error {
 		}
 	}
 	return nil
-}
-
-// summaries is what a reasoning item says.
-func summaries(it responseItem) string {
-	var out string
-	for _, list := range []json.RawMessage{it.Summary, it.Content} {
-		var parts []struct {
-			Text json.RawMessage `json:"text"`
-		}
-		_ = json.Unmarshal(list, &parts) // null, or absent
-		for _, p := range parts {
-			out += str(p.Text)
-		}
-	}
-	return out
 }
 
 // status reads how the response ended, in the words of chat completions, so that

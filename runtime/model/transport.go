@@ -17,19 +17,22 @@ const maxRefusalBytes = 64 << 10
 
 // client is the egress client behind the door that the SDK may not pass with more
 // than the request needs.
-func client(b contract.Bundle, https bool) *http.Client {
+func client(b contract.Bundle, https bool, wire int64) *http.Client {
 	t := egress.Target{Policy: b.Operator, HTTPS: https}
 	if b.Agent.Model.CA != nil {
 		t.CAFile = contract.CAPath(b.Agent.Model.Tool)
 	}
 	out := egress.Client(t)
-	out.Transport = &door{next: out.Transport}
+	out.Transport = &door{next: out.Transport, wire: wire}
 	return out
 }
 
 // door is a transport that sends few headers, each request once, and bounds what
 // is read of an answer.
-type door struct{ next http.RoundTripper }
+type door struct {
+	next http.RoundTripper
+	wire int64
+}
 
 // sent are the headers of a request. The SDK has others: versions, system, counts.
 var sent = []string{"Accept", "Authorization", "Content-Type"}
@@ -49,7 +52,7 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = &bounded{ReadCloser: res.Body, left: maxWireBytes}
+	res.Body = &bounded{ReadCloser: res.Body, most: d.wire, left: d.wire}
 	if res.StatusCode >= 300 { // the SDK reads these whole
 		res.Body = &beginning{Reader: io.LimitReader(res.Body, maxRefusalBytes), Closer: res.Body}
 	}
@@ -65,13 +68,13 @@ type beginning struct {
 // bounded fails behind a number of bytes.
 type bounded struct {
 	io.ReadCloser
-	left int64
+	most, left int64
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, refused("its answer is longer than %d bytes", int64(maxWireBytes))
+		return 0, refused("its answer is longer than %d bytes", b.most)
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
