@@ -16,7 +16,7 @@ import (
 // raw starts a server that answers each request with the text.
 func raw(t *testing.T, contentType, text string) string {
 	t.Helper()
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := httptest.NewServer(heard(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, text)
 	}))
