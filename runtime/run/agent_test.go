@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,7 +44,7 @@ func newAgentPod(t *testing.T, answers ...string) (*pod, *script, func(*Config))
 	p.pin()
 	s := &script{answers: answers, waiting: make(chan struct{})}
 	return p, s, func(c *Config) {
-		c.Model = func(contract.Bundle, egress.Credentials) (loop.Model, error) { return s, nil }
+		c.Model = func(contract.Bundle, egress.Credentials) (loop.Model, *contract.Fault) { return s, nil }
 	}
 }
 
@@ -125,21 +124,23 @@ func TestAgentIsStopped(t *testing.T) {
 
 func TestAgentWithoutModel(t *testing.T) {
 	tests := map[string]struct {
-		build func(contract.Bundle, egress.Credentials) (loop.Model, error)
-		want  contract.Reason
+		change func(*contract.Bundle)
+		model  func(contract.Bundle, egress.Credentials) (loop.Model, *contract.Fault)
+		want   contract.Reason
 	}{
-		"nobody makes one":      {nil, contract.ReasonModelError},
-		"it cannot be made":     {fails(errors.New("x")), contract.ReasonModelError},
-		"and there is a reason": {fails(contract.Faultf(contract.ReasonBackendInvalid, "b")), contract.ReasonBackendInvalid},
+		"its URL is none": {func(b *contract.Bundle) { b.Agent.Model.URL = "::" }, nil, contract.ReasonModelError},
+		"there is a reason": {
+			func(*contract.Bundle) {}, func(contract.Bundle, egress.Credentials) (loop.Model, *contract.Fault) {
+				return nil, contract.Faultf(contract.ReasonBackendInvalid, "b")
+			}, contract.ReasonBackendInvalid,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := newAgentPod(t)
-			p.wantFailed(p.run(func(c *Config) { c.Model = tc.build }), tc.want)
+			tc.change(&p.bundle)
+			p.pin()
+			p.wantFailed(p.run(func(c *Config) { c.Model = tc.model }), tc.want)
 		})
 	}
-}
-
-func fails(err error) func(contract.Bundle, egress.Credentials) (loop.Model, error) {
-	return func(contract.Bundle, egress.Credentials) (loop.Model, error) { return nil, err }
 }

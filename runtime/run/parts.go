@@ -12,6 +12,7 @@ import (
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/mcp"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
+	"github.com/codeact-dev/codeact-operator/runtime/model"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 )
@@ -102,17 +103,14 @@ func backendOf(b contract.Bundle, t contract.PinnedTool, creds egress.Credential
 	return toolhttp.New(b, t, creds)
 }
 
-// modelOf makes the way to the model of a bundle with an agent. The fault is
-// ModelError.
-func modelOf(b contract.Bundle, creds egress.Credentials, build func(contract.Bundle, egress.Credentials) (loop.Model, error)) (loop.Model, *contract.Fault) {
-	if b.Agent == nil || build == nil {
-		return nil, nil
+// Model makes the way to the model of a bundle with an agent. The fault is
+// ModelError, unless the error says more.
+func Model(b contract.Bundle, creds egress.Credentials) (loop.Model, *contract.Fault) {
+	m, err := model.New(b, creds)
+	if f, ok := contract.AsFault(err); ok {
+		return nil, f
 	}
-	m, err := build(b, creds)
 	if err != nil {
-		if f, ok := contract.AsFault(err); ok {
-			return nil, f
-		}
 		return nil, contract.Faultf(contract.ReasonModelError, "%v", err)
 	}
 	return m, nil

@@ -48,8 +48,8 @@ type Config struct {
 	API func() (report.API, error)
 	// Credentials gives the tools' credentials at call time.
 	Credentials egress.Credentials
-	// Model makes the way to the model of an agent; nil means that there is none.
-	Model func(contract.Bundle, egress.Credentials) (loop.Model, error)
+	// Model makes the way to the model of an agent; nil means Model.
+	Model func(contract.Bundle, egress.Credentials) (loop.Model, *contract.Fault)
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer
@@ -76,6 +76,9 @@ func Run(ctx context.Context, c Config) int {
 	}
 	if c.GraceFor == 0 {
 		c.GraceFor = (contract.PodGraceSeconds - 5) * time.Second
+	}
+	if c.Model == nil {
+		c.Model = Model
 	}
 	p := &process{Config: c}
 	code, err := p.run(ctx)
@@ -181,9 +184,11 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
-	model, f := modelOf(p.bundle, p.Credentials, p.Model)
-	if f != nil {
-		return loop.Outcome{Fault: f}
+	var model loop.Model
+	if p.bundle.Agent != nil {
+		if model, f = p.Model(p.bundle, p.Credentials); f != nil {
+			return loop.Outcome{Fault: f}
+		}
 	}
 	sb, f := started.get(ctx)
 	if f != nil {
