@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,8 +39,8 @@ func newRun() *cobra.Command {
 		Short: "Run an AgentRun manifest in this process, without a cluster",
 		Long: `Run an AgentRun manifest in this process, without a cluster.
 
-The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
-kubectl apply. They pass the API server's own checks, the controllers' own
+The files hold one AgentRun and the Recipes and ToolGrants that it needs, that of
+its model too, as for kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
 cluster's. Tools are really called, over HTTP and MCP, also at loopback addresses,
 which the operator of a cluster refuses without --allow-loopback-tools: an
@@ -50,10 +49,13 @@ in the files; tokens of a ServiceAccount, and the certificates of a caBundle, ne
 a cluster. Grants of other namespaces count as in a cluster, by the labels of a
 Namespace in the files.
 
+While an agent runs, its progress is shown on the standard error: in words on a
+terminal, as JSON lines otherwise.
+
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runLocal(cmd.Context(), f, cmd.InOrStdin(), cmd.OutOrStdout())
+			return runLocal(cmd.Context(), f, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.Flags().BoolVar(&f.local, "local", false, "run in this process (required; a cluster is used with kubectl apply)")
@@ -64,7 +66,7 @@ Namespace in the files.
 	return c
 }
 
-func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) error {
+func runLocal(ctx context.Context, f runFlags, in io.Reader, out, errs io.Writer) error {
 	if !f.local {
 		return errors.New("run: set --local; to run on a cluster, use kubectl apply")
 	}
@@ -83,7 +85,7 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	l := &localRun{op: op, m: m, now: time.Now}
+	l := &localRun{op: op, m: m, now: time.Now, errs: errs}
 	o, err := l.do(ctx)
 	if err != nil {
 		return err
@@ -97,6 +99,8 @@ type localRun struct {
 	op  settings.Operator
 	m   *manifests
 	now func() time.Time
+	// errs gets the progress of an agent.
+	errs io.Writer
 }
 
 // do returns how the run ended. An error means that this process could not do
@@ -156,10 +160,18 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if err != nil {
 		return loop.Outcome{}, err
 	}
-	tools, end, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	creds := newSecretFiles(l.m, b)
+	tools, end, f := pod.Tools(b, creds)
 	defer end(context.WithoutCancel(ctx))
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
+	}
+	c := loop.Config{Bundle: b, Tools: tools, Now: l.now}
+	if b.Agent != nil {
+		if c.Model, f = pod.Model(b, creds); f != nil {
+			return loop.Outcome{Fault: f}, nil
+		}
+		c.Events = loop.NewEvents(progressTo(l.errs), l.now)
 	}
 	e, err := sandbox.New(ctx, sandbox.Options{CacheDir: cacheDir(), Ceiling: b.Limits})
 	if err != nil {
@@ -170,7 +182,8 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
 		contract.Faultf(contract.ReasonDeadlineExceeded, "the run took longer than its timeout of %s", timeout))
 	defer cancel()
-	return loop.Run(ctx, loop.Config{Sandbox: e, Bundle: b, Tools: tools, Now: l.now}), nil
+	c.Sandbox = e
+	return loop.Run(ctx, c), nil
 }
 
 // settle brings the report through the controller's verification.
@@ -197,19 +210,30 @@ func faultOf(o *agentrun.Outcome) *contract.Fault {
 	return contract.Faultf(contract.Reason(o.Reason), "%s", o.Message).At(o.Line, o.Column)
 }
 
-// secretFiles takes the credentials of the tools from the Secrets in the files.
+// secretFiles takes the credentials of the tools, and of the model, from the
+// Secrets in the files.
 type secretFiles struct {
-	m     *manifests
-	tools []contract.PinnedTool
+	m    *manifests
+	auth map[string]contract.Auth // by tool
+}
+
+func newSecretFiles(m *manifests, b contract.Bundle) secretFiles {
+	s := secretFiles{m: m, auth: map[string]contract.Auth{}}
+	for _, t := range b.Tools {
+		s.auth[t.Tool.Name] = t.Auth
+	}
+	if b.Agent != nil {
+		s.auth[b.Agent.Model.Tool] = b.Agent.Model.Auth
+	}
+	return s
 }
 
 // Credential implements the HTTP backend's Credentials.
 func (s secretFiles) Credential(tool string) ([]byte, error) {
-	i := slices.IndexFunc(s.tools, func(t contract.PinnedTool) bool { return t.Tool.Name == tool })
-	if i < 0 {
+	a, ok := s.auth[tool]
+	if !ok {
 		return nil, errors.New("no such tool")
 	}
-	a := s.tools[i].Auth
 	if a.Type != contract.AuthSecretRef {
 		return nil, errors.New("the token of a ServiceAccount needs a cluster")
 	}
