@@ -110,6 +110,13 @@ func offered(o client.Object) []string {
 	return nil
 }
 
+func offeredModel(o client.Object) []string {
+	if g := o.(*v1alpha1.ToolGrant); g.Offered() && g.Spec.Backend.Model != nil {
+		return []string{g.Name}
+	}
+	return nil
+}
+
 // Index registers the indexes by which the reconcilers find objects.
 func Index(ctx context.Context, i client.FieldIndexer) error {
 	for _, x := range []struct {
@@ -121,6 +128,7 @@ func Index(ctx context.Context, i client.FieldIndexer) error {
 			return []string{o.(*v1alpha1.ToolGrant).Spec.Tool.Name}
 		}},
 		{&v1alpha1.ToolGrant{}, toolgrant.IndexOffered, offered},
+		{&v1alpha1.ToolGrant{}, toolgrant.IndexOfferedModel, offeredModel},
 		{&v1alpha1.Recipe{}, recipe.IndexToolName, func(o client.Object) []string {
 			return []string{o.(*v1alpha1.Recipe).EffectiveToolName()}
 		}},

@@ -31,6 +31,14 @@ const (
 	ModelAPIResponses ModelAPI = "Responses"
 )
 
+// Defaulted returns the API, which is ChatCompletions when it is empty.
+func (a ModelAPI) Defaulted() ModelAPI {
+	if a == "" {
+		return ModelAPIChat
+	}
+	return a
+}
+
 // Bounds of an agent.
 const (
 	// DefaultMaxSteps and MaxMaxSteps bound the model requests of a run.
@@ -44,7 +52,7 @@ const (
 	// MaxProtocolErrors is how many answers that are no message are fed back in a
 	// run; the next one fails it.
 	MaxProtocolErrors = 2
-	// DefaultModelTimeout bounds one request to a model when its grant does not say.
+	// DefaultModelTimeoutMs bounds one request to a model when its grant does not say.
 	DefaultModelTimeoutMs = 120_000
 )
 
@@ -118,7 +126,8 @@ type Step struct {
 	// step counts from 1.
 	// +required
 	Step int64 `json:"step"`
-	// kind says what the answer was; absent while it is awaited.
+	// kind says what the answer was; absent while it is awaited, and when nothing in
+	// it was looked at any more.
 	// +optional
 	Kind StepKind `json:"kind,omitempty"`
 	// drift says that there was text around the message.

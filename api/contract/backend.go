@@ -61,22 +61,34 @@ func CheckBackend(t Tool, b Backend) error {
 	case b.HTTP != nil:
 		return checkHTTP(t, b)
 	case b.MCP != nil:
-		return checkMCP(b)
+		return checkFixed("mcp", b.MCP.URL, b.CA)
+	case b.Model != nil:
+		return checkModel(t, b)
 	}
 	return nil
 }
 
-func checkMCP(b Backend) error {
-	u, err := url.Parse(b.MCP.URL)
+// checkFixed checks the address of a server that takes no arguments in it.
+func checkFixed(backend, address string, ca *CABundle) error {
+	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return Faultf(ReasonBackendInvalid, "spec.backend.mcp.url: the URL is not an absolute http or https address")
-	case strings.ContainsAny(b.MCP.URL, "{}"):
-		return Faultf(ReasonBackendInvalid, "spec.backend.mcp.url: the address of an MCP server takes no arguments")
-	case b.CA != nil && u.Scheme != "https":
-		return Faultf(ReasonBackendInvalid, "spec.backend.mcp.caBundle: an http server shows no certificate; make it https, or drop the bundle")
+		return Faultf(ReasonBackendInvalid, "spec.backend.%s.url: the URL is not an absolute http or https address", backend)
+	case strings.ContainsAny(address, "{}"):
+		return Faultf(ReasonBackendInvalid, "spec.backend.%s.url: the address of such a server takes no arguments", backend)
+	case ca != nil && u.Scheme != "https":
+		return Faultf(ReasonBackendInvalid, "spec.backend.%s.caBundle: an http server shows no certificate; make it https, or drop the bundle", backend)
 	}
 	return nil
+}
+
+// checkModel refuses what a declaration of a model says for nothing: nobody would
+// hold an answer to it.
+func checkModel(t Tool, b Backend) error {
+	if len(t.InputSchema) > 0 || len(t.OutputSchema) > 0 {
+		return Faultf(ReasonBackendInvalid, "spec.tool: a model is not called with arguments: drop inputSchema and outputSchema")
+	}
+	return checkFixed("model", b.Model.URL, b.CA)
 }
 
 func checkHTTP(t Tool, b Backend) error {

@@ -138,6 +138,8 @@ type GrantRef struct {
 type Backend struct {
 	HTTP *HTTPBackend `json:"http,omitempty"`
 	MCP  *MCPBackend  `json:"mcp,omitempty"`
+	// Model is never a tool's in a bundle: it becomes the bundle's PinnedModel.
+	Model *ModelBackend `json:"model,omitempty"`
 	// CA is the root certificates that the server must be known by; nil means the
 	// public ones.
 	CA *CABundle `json:"ca,omitempty"`
@@ -190,6 +192,15 @@ type MCPBackend struct {
 	URL string `json:"url"`
 	// Tool is the tool's name on that server.
 	Tool string `json:"tool"`
+}
+
+// ModelBackend is a model behind an endpoint of OpenAI's form.
+type ModelBackend struct {
+	// URL is the base address, to which the paths of the API are added.
+	URL string `json:"url"`
+	// Model is the model's name at the endpoint.
+	Model string   `json:"model"`
+	API   ModelAPI `json:"api"`
 }
 
 // AuthType says what kind of credential a call carries.
@@ -254,6 +265,9 @@ func DecodeBundle(raw []byte, want string) (Bundle, error) {
 	}
 	if Digest([]byte(b.Source)) != b.SourceDigest {
 		return Bundle{}, Faultf(ReasonDigestMismatch, "the bundle's source does not have its own source digest")
+	}
+	if b.Agent != nil && (b.Source != "" || b.Recipe != nil) {
+		return Bundle{}, Faultf(ReasonDigestMismatch, "the bundle has an agent and a program beside it")
 	}
 	for _, t := range b.Tools {
 		got, err := t.Tool.Digest()

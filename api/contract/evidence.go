@@ -84,14 +84,49 @@ func (l Left) Evidence(most int64) string {
 }
 
 // text is the JSON, with the result as the tool spelled it but for blanks.
-func (e evidence) text() (string, error) {
+func (e evidence) text() (string, error) { return plainJSON(e) }
+
+func plainJSON(v any) (string, error) {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return "", err
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// LastResult is the last useful result of an agent's programs, which is kept when
+// the run fails behind it.
+type LastResult struct {
+	// Step is the program's.
+	Step int64
+	// Result is JSON text.
+	Result json.RawMessage
+}
+
+// Evidence returns the first of these JSON texts that has at most so many bytes:
+//
+//	{"step":1,"result":{"a":1}}
+//	{"step":1,"omitted":{"result":{"bytes":7,"digest":"sha256:.."}}}
+//	{"step":1,"omitted":{"all":true}}
+//
+// The last always fits EvidenceFloorBytes.
+func (l LastResult) Evidence(most int64) string {
+	type form struct {
+		Step    int64           `json:"step"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Omitted *omitted        `json:"omitted,omitempty"`
+	}
+	for _, f := range []form{
+		{Step: l.Step, Result: l.Result}, {Step: l.Step, Omitted: &omitted{Result: omit(l.Result)}},
+	} {
+		if text, err := plainJSON(f); err == nil && int64(len(text)) <= most {
+			return text
+		}
+	}
+	text, _ := plainJSON(form{Step: l.Step, Omitted: &omitted{All: true}})
+	return text
 }
 
 // omission says what is missing without the result.

@@ -78,3 +78,29 @@ func TestCutReceipt(t *testing.T) {
 		})
 	}
 }
+
+func TestLastResult(t *testing.T) {
+	l := LastResult{Step: 3, Result: json.RawMessage(`{"a": "<b>"}`)}
+	long := LastResult{Step: 3, Result: json.RawMessage(`"` + strings.Repeat("x", 200) + `"`)}
+	tests := map[string]struct {
+		result LastResult
+		most   int64
+		want   string
+	}{
+		"whole":      {l, 1000, `{"step":3,"result":{"a":"<b>"}}`},
+		"just whole": {l, 31, `{"step":3,"result":{"a":"<b>"}}`},
+		"nothing":    {l, 30, `{"step":3,"omitted":{"all":true}}`},
+		"too long":   {long, 130, `{"step":3,"omitted":{"result":{"bytes":202,"digest":"` + Digest(long.Result) + `"}}}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.result.Evidence(tc.most); got != tc.want {
+				t.Errorf("evidence %s, want %s", got, tc.want)
+			}
+		})
+	}
+	largest := LastResult{Step: MaxMaxSteps, Result: json.RawMessage(`"` + strings.Repeat("x", MaxEvidenceBytes) + `"`)}
+	if n := len(largest.Evidence(EvidenceFloorBytes)); n > EvidenceFloorBytes {
+		t.Errorf("the smallest form has %d bytes", n)
+	}
+}

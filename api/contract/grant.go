@@ -44,6 +44,9 @@ type Authority struct {
 	Retry *Retry
 	// MaxCallsPerRun bounds the calls of one run, from 1; 0 means no bound of its own.
 	MaxCallsPerRun int64
+	// MaxTokensPerRun bounds the tokens that one run may have of a model; 0 means no
+	// bound of its own.
+	MaxTokensPerRun int64
 	// NotAfter ends the grant; zero means never.
 	NotAfter time.Time
 	// Timeout bounds one attempt of a call.
@@ -122,7 +125,8 @@ func Eligible(s Subject, p Policy, grants []Grant, asked []string) Projection {
 }
 
 func judge(s Subject, p Policy, grants []Grant, name string) (Grant, Rule, string) {
-	g, why := usable(s, grants, name)
+	g, why := usable(s, grants, func(g Grant) bool { return g.Tool.Name == name },
+		fmt.Sprintf("no ToolGrant of this namespace, and none that another one offers to it, declares a tool named %q", name))
 	if why != "" {
 		return g, RuleGrant, why
 	}
@@ -169,16 +173,15 @@ func (g Grant) offeredTo(s Subject) bool {
 		g.Authority.AllowsNamespace != nil && g.Authority.AllowsNamespace(s.Namespace, s.NamespaceLabels)
 }
 
-// usable finds the one Ready grant of exactly this name that the run may use,
-// or says why there is none: of several grants, the one that comes nearest. The
-// order of the grants does not matter, since a cache has none. Of a grant that is
-// not offered to the namespace nothing is told.
-func usable(s Subject, grants []Grant, name string) (Grant, string) {
+// usable finds the one Ready grant that matches and that the run may use, or says
+// why there is none: of several grants, the one that comes nearest, and missing
+// where there are none at all. The order of the grants does not matter, since a
+// cache has none. Of a grant that is not offered to the namespace nothing is told.
+func usable(s Subject, grants []Grant, match func(Grant) bool, missing string) (Grant, string) {
 	var found []Grant
-	why := fmt.Sprintf("no ToolGrant of this namespace, and none that another one offers to it, declares a tool named %q", name)
-	nearest, by := tooFar, ""
+	why, nearest, by := missing, tooFar, ""
 	for _, g := range grants {
-		if g.Tool.Name != name || !g.offeredTo(s) {
+		if !match(g) || !g.offeredTo(s) {
 			continue
 		}
 		of := g.seenFrom(s.Namespace)

@@ -118,7 +118,8 @@ type ExecutionError struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	Stack []string `json:"stack,omitempty"`
 	// evidence is what a terminal child call left behind, as JSON text: the
-	// answer and the receipt of the tool as far as they fit limits.outputBytes.
+	// answer and the receipt of the tool as far as they fit limits.outputBytes. Of
+	// an agent that came to no end it is the last useful result of its programs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=262144
 	Evidence string `json:"evidence,omitempty"`
@@ -146,8 +147,9 @@ type Usage struct {
 	// outputTokens are those of all answers of the model.
 	// +optional
 	OutputTokens int64 `json:"outputTokens,omitempty"`
-	// tokensEstimated says that the endpoint did not count every request: the
-	// missing ones are estimated from the bytes.
+	// tokensEstimated says that the endpoint counted no request of the run: the
+	// numbers are a quarter of the bytes, and maxTokens was not compared with them.
+	// Of an endpoint that counts some requests, only those are counted.
 	// +optional
 	TokensEstimated bool `json:"tokensEstimated,omitempty"`
 	// tools says the same of each tool that was called.

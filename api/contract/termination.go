@@ -23,8 +23,10 @@ const terminationVersion = "report.v1"
 
 // TerminationMessage returns e as a message of at most MaxTerminationBytes. What
 // does not fit is left out in this order: the evidence, the output (its digest
-// stays), the stack, the usage of each tool, the refused calls, the digests,
-// receipts and times of the calls, every call with a proven outcome, the end of the error's message, the message and the calls.
+// stays), the stack, the usage of each tool, all of the steps but their
+// kinds and reasons, all steps but the last eight, the refused calls, the digests, receipts and times
+// of the calls, the steps, every call with a proven outcome, the end of the
+// error's message, the message and the calls.
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
@@ -38,8 +40,11 @@ func (e Execution) TerminationMessage() ([]byte, error) {
 				e.Usage = &short
 			}
 		},
+		func(e *Execution) { e.Steps = briefSteps(e.Steps) },
+		func(e *Execution) { e.Steps = e.Steps[max(0, len(e.Steps)-8):] },
 		func(e *Execution) { e.Calls = only(e.Calls, func(c Call) bool { return c.State != CallRefused }) },
 		func(e *Execution) { e.Calls = brief(e.Calls) },
+		func(e *Execution) { e.Steps = nil },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },
 		shorterError(func(x *ExecutionError) { x.Message = Truncate(x.Message, 256) }),
 		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 8)] },
@@ -87,6 +92,14 @@ func brief(calls []Call) []Call {
 	var out []Call
 	for _, c := range calls {
 		out = append(out, Call{Seq: c.Seq, Tool: c.Tool, Effect: c.Effect, State: c.State, Reason: c.Reason})
+	}
+	return out
+}
+
+func briefSteps(steps []Step) []Step {
+	var out []Step
+	for _, s := range steps {
+		out = append(out, Step{Step: s.Step, Kind: s.Kind, Reason: s.Reason})
 	}
 	return out
 }

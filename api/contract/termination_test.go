@@ -28,6 +28,17 @@ func journalOf(n int) []Call {
 	return out
 }
 
+func stepsOf(n int64) []Step {
+	var out []Step
+	for i := range n {
+		out = append(out, Step{
+			Step: i + 1, Kind: StepCode, Reason: string(ReasonJavaScriptError), ProgramDigest: Digest(nil),
+			InputTokens: 1000, OutputTokens: 100, Attempts: 1, ModelMs: 1000, ProgramMs: 10,
+		})
+	}
+	return out
+}
+
 func TestTerminationMessage(t *testing.T) {
 	message := strings.Repeat("\u0001", MaxMessageBytes) // each is six bytes as JSON
 	tests := map[string]struct {
@@ -57,6 +68,20 @@ func TestTerminationMessage(t *testing.T) {
 				e.Calls = journalOf(2)
 			},
 			func(e *Execution) bool { return e.Usage.Tools == nil && e.Usage.ChildCalls == 64 && len(e.Calls) == 4 },
+		},
+		"then what the steps used": {
+			func(e *Execution) { e.Steps, e.Calls = stepsOf(20), journalOf(2) },
+			func(e *Execution) bool {
+				return len(e.Steps) == 20 && e.Steps[0] == Step{Step: 1, Kind: StepCode, Reason: "JavaScriptError"} && len(e.Calls) == 4
+			},
+		},
+		"then all but the last steps": {
+			func(e *Execution) { e.Steps, e.Calls = stepsOf(256), journalOf(2) },
+			func(e *Execution) bool { return len(e.Steps) == 8 && e.Steps[7].Step == 256 && len(e.Calls) == 4 },
+		},
+		"calls in doubt before steps": {
+			func(e *Execution) { e.Steps, e.Calls = stepsOf(256), journalOf(100) },
+			func(e *Execution) bool { return e.Steps == nil && len(Ambiguous(e.Calls)) == 10 },
 		},
 		"nothing but the reason": {
 			func(e *Execution) {

@@ -29,6 +29,9 @@ func (r *AgentRun) Input() json.RawMessage {
 	return json.RawMessage("null")
 }
 
+// Extra returns the JSON text of the extra body; nil without one.
+func (a *AgentSpec) Extra() json.RawMessage { return rawJSON(a.ExtraBody) }
+
 // Timeout bounds the whole run from the launch of its pod.
 func (r *AgentRun) Timeout() time.Duration {
 	if r.Spec.Timeout == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-// AgentRunSpec asks for one run of one program. A change of anything but
+// AgentRunSpec asks for one run: of one program, or of an agent. A change of anything but
 // cancel, ttlAfterFinished and startDeadline is an explicit re-execution, with
 // new effects.
-// +kubebuilder:validation:XValidation:rule="has(self.recipe) != has(self.code)",message="set exactly one of spec.recipe and spec.code"
+// +kubebuilder:validation:XValidation:rule="[has(self.recipe), has(self.code), has(self.agent)].filter(x, x).size() == 1",message="set exactly one of spec.recipe, spec.code and spec.agent"
 type AgentRunSpec struct {
 	// recipe runs a reviewed program of this namespace.
 	// +optional
@@ -19,6 +19,9 @@ type AgentRunSpec struct {
 	// code runs the program that is given here.
 	// +optional
 	Code *CodeSpec `json:"code,omitempty"`
+	// agent has a model write the programs.
+	// +optional
+	Agent *AgentSpec `json:"agent,omitempty"`
 	// input is the argument of main: any JSON; null without one. Numbers are IEEE
 	// doubles in the program: send ids beyond 2^53 as strings.
 	// +optional
@@ -134,6 +137,9 @@ type PinnedStatus struct {
 	// recipe is the Recipe that was pinned.
 	// +optional
 	Recipe *PinnedRecipeStatus `json:"recipe,omitempty"`
+	// model is the endpoint that an agent may ask.
+	// +optional
+	Model *PinnedModelStatus `json:"model,omitempty"`
 	// tools are the names of the projection, sorted.
 	// +optional
 	// +listType=set
@@ -159,6 +165,29 @@ type PinnedRecipeStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=71
 	ManifestDigest string `json:"manifestDigest"`
+}
+
+// PinnedModelStatus names the ToolGrant of the pinned model exactly.
+type PinnedModelStatus struct {
+	// grant is the ToolGrant's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Grant string `json:"grant"`
+	// grantNamespace is the ToolGrant's namespace where it is not the run's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	GrantNamespace string `json:"grantNamespace,omitempty"`
+	// uid is the ToolGrant's.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+	// generation is the ToolGrant's when it was pinned.
+	// +required
+	Generation int64 `json:"generation"`
+	// model is the model's name at the endpoint.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	Model string `json:"model"`
 }
 
 // AgentRunStatus is what the controller and the runtime pod report.

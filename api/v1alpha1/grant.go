@@ -44,11 +44,19 @@ func (g *ToolGrant) authority() contract.Authority {
 		Constraints: constraints(a.Constraints), ResultConstraints: constraints(a.ResultConstraints),
 		Timeout: contract.DefaultCallTimeout,
 	}
-	if a.Retry != nil && g.Declaration().Effect != contract.EffectEffectful {
+	model := g.Declaration().Kind == contract.KindModel
+	if model {
+		out.Timeout = contract.DefaultModelTimeoutMs * time.Millisecond
+	}
+	// A request to a model has no effect on the world, whatever its grant says.
+	if a.Retry != nil && (model || g.Declaration().Effect != contract.EffectEffectful) {
 		out.Retry = a.Retry.contract()
 	}
 	if a.MaxCallsPerRun != nil {
 		out.MaxCallsPerRun = *a.MaxCallsPerRun
+	}
+	if a.MaxTokensPerRun != nil {
+		out.MaxTokensPerRun = *a.MaxTokensPerRun
 	}
 	if a.NotAfter != nil {
 		out.NotAfter = a.NotAfter.Time
@@ -98,6 +106,9 @@ func (s *ToolGrantSpec) backend() contract.Backend {
 			out.MCP.Tool = s.Tool.Name
 		}
 	}
+	if m := s.Backend.Model; m != nil {
+		out.Model = &contract.ModelBackend{URL: m.URL, Model: m.Model, API: m.API.Defaulted()}
+	}
 	if ca := s.caBundle(); ca != nil {
 		out.CA = &contract.CABundle{ConfigMap: ca.Name, Key: ca.Key}
 	}
@@ -110,6 +121,8 @@ func (s *ToolGrantSpec) caBundle() *ConfigMapKeyReference {
 		return s.Backend.HTTP.CABundle
 	case s.Backend.MCP != nil:
 		return s.Backend.MCP.CABundle
+	case s.Backend.Model != nil:
+		return s.Backend.Model.CABundle
 	}
 	return nil
 }

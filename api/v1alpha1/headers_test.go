@@ -12,7 +12,7 @@ import (
 // TestHeadersOfTheRuntime: the rule of the CRD refuses just the headers that
 // contract.RuntimeHeader names.
 func TestHeadersOfTheRuntime(t *testing.T) {
-	text, err := os.ReadFile("toolgrant_types.go")
+	text, err := os.ReadFile("toolgrant_backend_types.go")
 	if err != nil {
 		t.Fatal(err)
 	}

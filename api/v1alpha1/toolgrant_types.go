@@ -10,9 +10,13 @@ import (
 // ToolGrantSpec declares one tool, says where it is, and who may call it.
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || (has(self.tool.dependencies) && has(self.tool.dependencies.capabilities) && 'auth' in self.tool.dependencies.capabilities)",message="a tool with spec.auth must ask for the credential: add 'auth' to spec.tool.dependencies.capabilities (and grant it in spec.grant.capabilities)"
 // +kubebuilder:validation:XValidation:rule="has(self.auth) || !has(self.tool.dependencies) || !has(self.tool.dependencies.capabilities) || !('auth' in self.tool.dependencies.capabilities)",message="the tool asks for the capability 'auth' but there is no spec.auth: add one or drop the capability"
-// +kubebuilder:validation:XValidation:rule="!has(self.grant) || !has(self.grant.retry) || self.tool.effect != 'Effectful'",message="an Effectful tool is never tried twice: drop spec.grant.retry, or declare spec.tool.effect as ReadOnly or Idempotent if that is what it is"
+// +kubebuilder:validation:XValidation:rule="!has(self.grant) || !has(self.grant.retry) || self.tool.effect != 'Effectful' || self.tool.kind == 'Model'",message="an Effectful tool is never tried twice: drop spec.grant.retry, or declare spec.tool.effect as ReadOnly or Idempotent if that is what it is"
 // +kubebuilder:validation:XValidation:rule="!has(self.allowedNamespaces) || self.allowedNamespaces.from == 'Same' || !has(self.auth) || !has(self.auth.secretRef)",message="a Secret stays in its namespace: a grant with spec.auth.secretRef must have spec.allowedNamespaces.from Same"
-// +kubebuilder:validation:XValidation:rule="!has(self.allowedNamespaces) || self.allowedNamespaces.from == 'Same' || !(has(self.backend.http) && has(self.backend.http.caBundle) || has(self.backend.mcp) && has(self.backend.mcp.caBundle))",message="the ConfigMap of caBundle is mounted in the run's namespace: a grant with one must have spec.allowedNamespaces.from Same"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowedNamespaces) || self.allowedNamespaces.from == 'Same' || !(has(self.backend.http) && has(self.backend.http.caBundle) || has(self.backend.mcp) && has(self.backend.mcp.caBundle) || has(self.backend.model) && has(self.backend.model.caBundle))",message="the ConfigMap of caBundle is mounted in the run's namespace: a grant with one must have spec.allowedNamespaces.from Same"
+// +kubebuilder:validation:XValidation:rule="(self.tool.kind == 'Model') == has(self.backend.model)",message="a model endpoint has both spec.tool.kind Model and spec.backend.model: set both or neither"
+// +kubebuilder:validation:XValidation:rule="self.tool.kind != 'Model' || !has(self.grant) || !has(self.grant.constraints) && !has(self.grant.resultConstraints) && !has(self.grant.maxCallsPerRun) && (!has(self.grant.approval) || self.grant.approval == 'Never')",message="a model is not called with arguments: drop constraints, resultConstraints, maxCallsPerRun and approval from spec.grant; maxTokensPerRun bounds it"
+// +kubebuilder:validation:XValidation:rule="self.tool.kind != 'Model' || !has(self.tool.dependencies) || !has(self.tool.dependencies.capabilities) || self.tool.dependencies.capabilities.all(c, c == 'auth')",message="a model is given nothing of the run but the credential: drop every capability but 'auth'"
+// +kubebuilder:validation:XValidation:rule="self.tool.kind == 'Model' || !has(self.grant) || !has(self.grant.maxTokensPerRun)",message="maxTokensPerRun is for a tool of kind Model: use maxCallsPerRun"
 type ToolGrantSpec struct {
 	// tool is the declaration of the tool.
 	// +required
@@ -108,102 +112,6 @@ type ToolDependencies struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 }
 
-// ToolBackend says where a tool is.
-// +kubebuilder:validation:XValidation:rule="has(self.http) != has(self.mcp)",message="set exactly one of http and mcp"
-type ToolBackend struct {
-	// http is a tool behind one HTTP request a call.
-	// +optional
-	HTTP *HTTPBackend `json:"http,omitempty"`
-	// mcp is one tool of an MCP server.
-	// +optional
-	MCP *MCPBackend `json:"mcp,omitempty"`
-}
-
-// HTTPBackend says how a call becomes a request, and its response a result. The
-// arguments that url does not name are the JSON body. Redirects are not followed.
-type HTTPBackend struct {
-	// url is the address. In its path and query, {name} stands for the argument of
-	// that name, escaped; a query parameter whose argument is absent is left out.
-	// +required
-	// +kubebuilder:validation:MinLength=8
-	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'http' || url(self).getScheme() == 'https') && url(self).getHostname() != ''",message="url must be an absolute http or https URL"
-	// +kubebuilder:validation:XValidation:rule="!self.contains('@') && !self.contains('#')",message="url must not hold credentials or a fragment: use spec.auth"
-	URL string `json:"url"`
-	// method of the request. GET and DELETE have no body: url must name every
-	// argument then.
-	// +optional
-	// +kubebuilder:default=POST
-	Method contract.HTTPMethod `json:"method,omitempty"`
-	// headers are sent with every call. They are no place for credentials.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=16
-	Headers []HTTPHeader `json:"headers,omitempty"`
-	// response says how the body becomes the result: as JSON, or as text that
-	// becomes one JSON string.
-	// +optional
-	// +kubebuilder:default=JSON
-	Response contract.ResponseForm `json:"response,omitempty"`
-	// caBundle holds the root certificates that the server must be known by, as
-	// PEM; the public ones without it.
-	// +optional
-	CABundle *ConfigMapKeyReference `json:"caBundle,omitempty"`
-}
-
-// HTTPHeader is one fixed header.
-type HTTPHeader struct {
-	// name of the header.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['accept-encoding', 'authorization', 'connection', 'content-encoding', 'content-length', 'content-type', 'cookie', 'expect', 'forwarded', 'host', 'idempotency-key', 'keep-alive', 'te', 'traceparent', 'tracestate', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via']) && !self.lowerAscii().startsWith('codeact-') && !self.lowerAscii().startsWith('proxy-')",message="this header belongs to the runtime: use spec.auth for credentials"
-	Name string `json:"name"`
-	// value of the header: printable ASCII.
-	// +required
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^[ -~]*$`
-	Value string `json:"value"`
-}
-
-// ConfigMapKeyReference names one entry of a ConfigMap in the same namespace.
-type ConfigMapKeyReference struct {
-	// name is the ConfigMap's name.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-	// key is the entry.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
-	Key string `json:"key"`
-}
-
-// MCPBackend is one tool of an MCP server that speaks streamable HTTP. A run has
-// one session with it.
-type MCPBackend struct {
-	// url is the server's endpoint.
-	// +required
-	// +kubebuilder:validation:MinLength=8
-	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && (url(self).getScheme() == 'http' || url(self).getScheme() == 'https') && url(self).getHostname() != ''",message="url must be an absolute http or https URL"
-	// +kubebuilder:validation:XValidation:rule="!self.contains('@') && !self.contains('#')",message="url must not hold credentials or a fragment: use spec.auth"
-	URL string `json:"url"`
-	// tool is the tool's name on that server; it defaults to spec.tool.name.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Tool string `json:"tool,omitempty"`
-	// caBundle holds the root certificates that the server must be known by, as
-	// PEM; the public ones without it.
-	// +optional
-	CABundle *ConfigMapKeyReference `json:"caBundle,omitempty"`
-}
-
 // ToolAuth is exactly one kind of credential. It is read at call time from a
 // mounted file and sent as a bearer token.
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountToken)",message="set exactly one of secretRef and serviceAccountToken"
@@ -279,7 +187,7 @@ type ToolAuthority struct {
 	// +kubebuilder:validation:MaxItems=16
 	ResultConstraints []Constraint `json:"resultConstraints,omitempty"`
 	// retry says how often a call is tried that failed without a proven outcome;
-	// once without it. Every attempt carries the same idempotency key.
+	// once without it, a model twice. Every attempt carries the same idempotency key.
 	// +optional
 	Retry *Retry `json:"retry,omitempty"`
 	// maxCallsPerRun bounds the calls of this tool in one run.
@@ -287,6 +195,12 @@ type ToolAuthority struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	MaxCallsPerRun *int64 `json:"maxCallsPerRun,omitempty"`
+	// maxTokensPerRun bounds the input and output tokens that one run may have of a
+	// model; a run may only lower it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	MaxTokensPerRun *int64 `json:"maxTokensPerRun,omitempty"`
 	// notAfter ends the grant: no run is pinned with it afterwards. It is a time
 	// of RFC 3339, with upper-case T and Z: the API server's own date-time lets
 	// more pass than its clients can read.
@@ -296,7 +210,7 @@ type ToolAuthority struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
-	// timeout bounds one attempt of a call; it defaults to 10s.
+	// timeout bounds one attempt of a call; it defaults to 10s, for a model to 120s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -363,6 +277,7 @@ type ToolGrantStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.spec.backend.http.url`
 // +kubebuilder:printcolumn:name="MCP",type=string,priority=1,JSONPath=`.spec.backend.mcp.url`
+// +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.backend.model.url`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ToolGrant struct {

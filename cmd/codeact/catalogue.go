@@ -21,7 +21,7 @@ func newCatalogue() *cobra.Command {
 		Short: "Print what a program's author is shown of the tools",
 		Long: `Print what a program's author is shown of the tools.
 
-The files hold one AgentRun with spec.code and the ToolGrants that it needs, as
+The files hold one AgentRun with spec.code or spec.agent and the ToolGrants that it needs, as
 for kubectl apply. The text on the standard output is exactly what a model would
 be shown; the standard error says how much of the tools it shows: full,
 withoutReturnSchemas, or empty, and then no tool may be called.`,
@@ -40,8 +40,8 @@ func printCatalogue(ctx context.Context, files []string, in io.Reader, out, errs
 	if err != nil {
 		return err
 	}
-	if m.run.Spec.Code == nil {
-		return errors.New("catalogue: the program of a Recipe is reviewed and has no catalogue: give a run with spec.code")
+	if m.run.Spec.Recipe != nil {
+		return errors.New("catalogue: the program of a Recipe is reviewed and has no catalogue: give a run with spec.code or spec.agent")
 	}
 	l := &localRun{op: settings.Default(), m: m, now: time.Now, errs: errs}
 	l.judge()

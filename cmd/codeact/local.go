@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,8 +39,8 @@ func newRun() *cobra.Command {
 		Short: "Run an AgentRun manifest in this process, without a cluster",
 		Long: `Run an AgentRun manifest in this process, without a cluster.
 
-The files hold one AgentRun and the Recipes and ToolGrants that it needs, as for
-kubectl apply. They pass the API server's own checks, the controllers' own
+The files hold one AgentRun and the Recipes and ToolGrants that it needs, that of
+its model too, as for kubectl apply. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
 cluster's. The standard error says which grants are not Ready, and why. Tools are
 really called, over HTTP and MCP, also at loopback addresses, which the operator
@@ -49,6 +48,9 @@ of a cluster refuses without --allow-loopback-tools: an author's servers are
 there. A credential from a secretRef is taken from a Secret in the files; tokens
 of a ServiceAccount, and the certificates of a caBundle, need a cluster. Grants of
 other namespaces count as in a cluster, by the labels of a Namespace in the files.
+
+While an agent runs, its progress is shown on the standard error: in words on a
+terminal, as JSON lines otherwise.
 
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
@@ -96,7 +98,8 @@ type localRun struct {
 	op  settings.Operator
 	m   *manifests
 	now func() time.Time
-	// errs is where it is told what has no other place without a cluster.
+	// errs is where it is told what has no other place without a cluster, and how an
+	// agent gets on.
 	errs io.Writer
 }
 
@@ -144,7 +147,8 @@ func (l *localRun) judge() {
 
 func (l *localRun) look() agentrun.Snapshot {
 	s := agentrun.Snapshot{
-		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
+		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, Models: l.m.grants,
+		NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
 	}
 	if ref := l.m.run.Spec.Recipe; ref != nil {
 		for i := range l.m.recipes {
@@ -162,10 +166,18 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if err != nil {
 		return loop.Outcome{}, err
 	}
-	tools, end, f := pod.Tools(b, secretFiles{l.m, b.Tools})
+	creds := newSecretFiles(l.m, b)
+	tools, end, f := pod.Tools(b, creds)
 	defer end(context.WithoutCancel(ctx))
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
+	}
+	c := loop.Config{Bundle: b, Tools: tools, Now: l.now}
+	if b.Agent != nil {
+		if c.Model, f = pod.Model(b, creds); f != nil {
+			return loop.Outcome{Fault: f}, nil
+		}
+		c.Events = loop.NewEvents(progressTo(l.errs), l.now)
 	}
 	e, err := sandbox.New(ctx, sandbox.Options{CacheDir: cacheDir(), Ceiling: b.Limits})
 	if err != nil {
@@ -176,7 +188,8 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
 		contract.Faultf(contract.ReasonDeadlineExceeded, "the run took longer than its timeout of %s", timeout))
 	defer cancel()
-	return loop.Run(ctx, loop.Config{Sandbox: e, Bundle: b, Tools: tools, Now: l.now}), nil
+	c.Sandbox = e
+	return loop.Run(ctx, c), nil
 }
 
 // settle brings the report through the controller's verification.
@@ -203,19 +216,30 @@ func faultOf(o *agentrun.Outcome) *contract.Fault {
 	return contract.Faultf(contract.Reason(o.Reason), "%s", o.Message).At(o.Line, o.Column)
 }
 
-// secretFiles takes the credentials of the tools from the Secrets in the files.
+// secretFiles takes the credentials of the tools, and of the model, from the
+// Secrets in the files.
 type secretFiles struct {
-	m     *manifests
-	tools []contract.PinnedTool
+	m    *manifests
+	auth map[string]contract.Auth // by tool
+}
+
+func newSecretFiles(m *manifests, b contract.Bundle) secretFiles {
+	s := secretFiles{m: m, auth: map[string]contract.Auth{}}
+	for _, t := range b.Tools {
+		s.auth[t.Tool.Name] = t.Auth
+	}
+	if b.Agent != nil {
+		s.auth[b.Agent.Model.Tool] = b.Agent.Model.Auth
+	}
+	return s
 }
 
 // Credential implements the HTTP backend's Credentials.
 func (s secretFiles) Credential(tool string) ([]byte, error) {
-	i := slices.IndexFunc(s.tools, func(t contract.PinnedTool) bool { return t.Tool.Name == tool })
-	if i < 0 {
+	a, ok := s.auth[tool]
+	if !ok {
 		return nil, errors.New("no such tool")
 	}
-	a := s.tools[i].Auth
 	if a.Type != contract.AuthSecretRef {
 		return nil, errors.New("the token of a ServiceAccount needs a cluster")
 	}

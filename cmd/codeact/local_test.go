@@ -161,7 +161,7 @@ func TestRunLocal(t *testing.T) {
 			edit: swap("  input: {sku: bolt}", "  inputs: {sku: bolt}"), wantCode: exitUsage, wantError: `unknown field "spec.inputs"`,
 		},
 		"recipe and code": {
-			edit: swap("  input: {sku: bolt}", "  code: {source: x}"), wantCode: exitUsage, wantError: "exactly one of spec.recipe and spec.code",
+			edit: swap("  input: {sku: bolt}", "  code: {source: x}"), wantCode: exitUsage, wantError: "exactly one of spec.recipe, spec.code and spec.agent",
 		},
 		"two runs": {
 			edit: func(s string) string {

@@ -16,7 +16,7 @@ import (
 // author could be shown of the tools. A program whose author could be shown none
 // may call none.
 func (l *look) catalogue(b *contract.Bundle) error {
-	if l.Run.Spec.Code == nil {
+	if l.Run.Spec.Recipe != nil {
 		return nil
 	}
 	c, err := Catalogue(b.Tools)
@@ -52,7 +52,7 @@ func catalogueComplete(c status.Conditions, st *v1alpha1.AgentRunStatus, pin *Pi
 	if st.Pinned == nil || pin == nil || pin.Bundle.Catalogue == nil {
 		return
 	}
-	const todo = "name fewer tools in spec.code.tools, or shorten descriptions and schemas in their ToolGrants"
+	const todo = "name fewer tools in the run, or shorten descriptions and schemas in their ToolGrants"
 	switch pin.Bundle.Catalogue.Step {
 	case contract.CatalogueFull:
 		set(metav1.ConditionTrue, v1alpha1.ReasonFull, "the catalogue shows everything about the tools")

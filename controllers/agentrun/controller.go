@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -105,8 +106,12 @@ func (r *Reconciler) write(ctx context.Context, run, after *v1alpha1.AgentRun) (
 		return changed, err
 	}
 	short.Status.Output = nil
+	message := "its output is only in status.execution.output, because it does not fit the object twice"
+	if c := meta.FindStatusCondition(short.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
+		message = c.Message + "; " + message
+	}
 	status.On(&short.Status.Conditions, run.Generation, r.Clock.Now()).Set(v1alpha1.ConditionSucceeded, metav1.ConditionTrue,
-		v1alpha1.ReasonSucceeded, "the program returned; its output is only in status.execution.output, because it does not fit the object twice")
+		v1alpha1.ReasonSucceeded, message)
 	changed, err = status.Write(ctx, r.Client, run, short)
 	*after = *short
 	return changed, err

@@ -39,9 +39,11 @@ var beforeLaunch = []check{
 	inputFarTooLarge,
 	limitsTooHigh,
 	sourceRefused,
+	agentRefused,
 	recipeMissing,
 	recipeNotReady,
 	inputRefused,
+	modelRefused,
 	toolsRefused,
 	launch,
 }

@@ -11,6 +11,7 @@ type Metrics struct {
 	runs     *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	calls    *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics of runs.
@@ -26,8 +27,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "codeact_child_calls_total", Help: "Tool calls in the journals of ended AgentRuns, by effect, state and reason.",
 		}, []string{"effect", "state", "reason"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "codeact_model_tokens_total", Help: "Tokens of the models of ended AgentRuns, by direction.",
+		}, []string{"direction"}),
 	}
-	for _, c := range []prometheus.Collector{m.runs, m.duration, m.calls} {
+	for _, c := range []prometheus.Collector{m.runs, m.duration, m.calls, m.tokens} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -47,6 +51,10 @@ func (m *Metrics) ended(run *v1alpha1.AgentRun, reason, succeeded string) {
 				reason = "" // a label has only values that we gave it
 			}
 			m.calls.WithLabelValues(string(c.Effect), string(c.State), string(reason)).Inc()
+		}
+		if u := e.Usage; u != nil {
+			m.tokens.WithLabelValues("input").Add(float64(max(u.InputTokens, 0)))
+			m.tokens.WithLabelValues("output").Add(float64(max(u.OutputTokens, 0)))
 		}
 	}
 	if st := run.Status; st.StartTime != nil && st.CompletionTime != nil {

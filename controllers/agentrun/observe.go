@@ -68,6 +68,14 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 	}
 	offer, err := toolgrant.FindOffer(ctx, r.Client, s.Run.Namespace, asked)
 	s.Grants, s.NamespaceLabels = offer.Grants, offer.NamespaceLabels
+	if err != nil || s.Run.Spec.Agent == nil {
+		return err
+	}
+	models, err := toolgrant.FindModel(ctx, r.Client, s.Run.Namespace, s.Run.Spec.Agent.Model)
+	s.Models = models.Grants
+	if s.NamespaceLabels == nil {
+		s.NamespaceLabels = models.NamespaceLabels
+	}
 	return err
 }
 

@@ -46,6 +46,12 @@ func newPin(l *look) (*Pin, error) {
 			ToolName: l.Recipe.EffectiveToolName(), ManifestDigest: d,
 		}
 	}
+	if l.Run.Spec.Agent != nil {
+		var err error
+		if b.Agent, err = l.agent(); err != nil {
+			return nil, err
+		}
+	}
 	b.SourceDigest = contract.Digest([]byte(b.Source))
 	for _, g := range l.projection().Tools {
 		t, err := pinnedTool(l.Run.Namespace, g)
@@ -80,14 +86,20 @@ func pinnedTool(namespace string, g contract.Grant) (contract.PinnedTool, error)
 	a := g.Authority
 	t := contract.PinnedTool{
 		Tool: g.Tool, Digest: d, Backend: g.Backend, Auth: g.Auth,
-		Grant:    contract.GrantRef{Name: g.Name, UID: g.UID, Generation: g.Generation},
+		Grant:    grantRef(namespace, g),
 		MaxCalls: a.MaxCallsPerRun, TimeoutMs: a.Timeout.Milliseconds(),
 		Retry: a.Retry, Constraints: a.Constraints, ResultConstraints: a.ResultConstraints,
 	}
-	if g.Namespace != namespace {
-		t.Grant.Namespace = g.Namespace
-	}
 	return t, nil
+}
+
+// grantRef names a grant to a run of the namespace.
+func grantRef(namespace string, g contract.Grant) contract.GrantRef {
+	ref := contract.GrantRef{Name: g.Name, UID: g.UID, Generation: g.Generation}
+	if g.Namespace != namespace {
+		ref.Namespace = g.Namespace
+	}
+	return ref
 }
 
 // ConfigMap returns the immutable ConfigMap that holds the pin.
@@ -114,7 +126,7 @@ func (p *Pin) annotations() map[string]string {
 
 // Status says in the run's status what is pinned.
 func (p *Pin) Status() *v1alpha1.PinnedStatus {
-	st := &v1alpha1.PinnedStatus{ConfigMap: p.Name, Digest: p.Digest}
+	st := &v1alpha1.PinnedStatus{ConfigMap: p.Name, Digest: p.Digest, Model: modelStatus(p.Bundle.Agent)}
 	if r := p.Bundle.Recipe; r != nil {
 		st.Recipe = &v1alpha1.PinnedRecipeStatus{Name: r.Name, UID: r.UID, Generation: r.Generation, ManifestDigest: r.ManifestDigest}
 	}

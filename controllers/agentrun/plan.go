@@ -26,6 +26,8 @@ type Snapshot struct {
 	// Grants are ToolGrants of the run's namespace, and those that others offer;
 	// only those of tools that the program asks for matter.
 	Grants []v1alpha1.ToolGrant
+	// Models are ToolGrants of the same that are called like the agent's model.
+	Models []v1alpha1.ToolGrant
 	// Pod is the one with the derived name of the current generation.
 	Pod *corev1.Pod
 	// Pin is the ConfigMap with that name. It is only looked for when what it

@@ -54,7 +54,7 @@ func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
 				Image:                    rt.Image,
 				Command:                  rt.Command,
 				ImagePullPolicy:          rt.PullPolicy,
-				Resources:                resourcesOf(run, pin.Bundle.Limits),
+				Resources:                resourcesOf(run, pin.Bundle),
 				VolumeMounts:             mounts,
 				TerminationMessagePath:   contract.TerminationPath,
 				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
@@ -131,9 +131,9 @@ func proxyOf(p settings.Proxy, o contract.OperatorPolicy) []corev1.EnvVar {
 // literal keeps the kubelet from taking a part of the value for a variable.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// volumesOf mounts the pin, and one folder for each tool that has a credential,
-// or root certificates of its own. A folder, not a file: the kubelet renews it
-// when what it holds changes.
+// volumesOf mounts the pin, and one folder for each tool, and for the model, that
+// has a credential, or root certificates of its own. A folder, not a file: the
+// kubelet renews it when what it holds changes.
 func volumesOf(pin *Pin) ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes := []corev1.Volume{{Name: "bundle", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: pin.Name},
@@ -145,19 +145,25 @@ func volumesOf(pin *Pin) ([]corev1.Volume, []corev1.VolumeMount) {
 		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: source})
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path.Dir(file), ReadOnly: true})
 	}
-	for _, t := range pin.Bundle.Tools {
-		if p := credential(t.Auth); p != nil {
-			add("auth", contract.CredentialPath(t.Tool.Name), corev1.VolumeSource{
+	mount := func(tool string, a contract.Auth, ca *contract.CABundle) {
+		if p := credential(a); p != nil {
+			add("auth", contract.CredentialPath(tool), corev1.VolumeSource{
 				Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{*p}},
 			})
 		}
-		if ca := t.Backend.CA; ca != nil {
-			file := contract.CAPath(t.Tool.Name)
+		if ca != nil {
+			file := contract.CAPath(tool)
 			add("ca", file, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMap},
 				Items:                []corev1.KeyToPath{{Key: ca.Key, Path: path.Base(file)}},
 			}})
 		}
+	}
+	for _, t := range pin.Bundle.Tools {
+		mount(t.Tool.Name, t.Auth, t.Backend.CA)
+	}
+	if a := pin.Bundle.Agent; a != nil {
+		mount(a.Model.Tool, a.Model.Auth, a.Model.CA)
 	}
 	return volumes, mounts
 }
@@ -182,7 +188,11 @@ func credential(a contract.Auth) *corev1.VolumeProjection {
 
 // resourcesOf are the tenant's, filled up with what the limits of the program
 // need. A default request never exceeds a limit that the tenant has set.
-func resourcesOf(run *v1alpha1.AgentRun, l contract.Limits) corev1.ResourceRequirements {
+func resourcesOf(run *v1alpha1.AgentRun, b contract.Bundle) corev1.ResourceRequirements {
+	beside := int64(memoryHeadroom)
+	if b.Agent != nil {
+		beside += agentHeadroom
+	}
 	var out corev1.ResourceRequirements
 	if run.Spec.Pod != nil && run.Spec.Pod.Resources != nil {
 		asked := run.Spec.Pod.Resources.DeepCopy()
@@ -195,7 +205,7 @@ func resourcesOf(run *v1alpha1.AgentRun, l contract.Limits) corev1.ResourceRequi
 		out.Requests = corev1.ResourceList{}
 	}
 	if _, ok := out.Limits[corev1.ResourceMemory]; !ok {
-		need := resource.NewQuantity(roundUp(l.HeapBytes+l.StackBytes+memoryHeadroom, 1<<20), resource.BinarySI)
+		need := resource.NewQuantity(roundUp(b.Limits.HeapBytes+b.Limits.StackBytes+beside, 1<<20), resource.BinarySI)
 		if asked, ok := out.Requests[corev1.ResourceMemory]; ok && asked.Cmp(*need) > 0 {
 			*need = asked
 		}

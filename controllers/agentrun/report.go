@@ -58,6 +58,9 @@ func (l *look) termination() *contract.Execution {
 	}
 	if had := l.execution(); had != nil {
 		e.Calls = mergeCalls(had.Calls, e.Calls)
+		if len(e.Steps) < len(had.Steps) {
+			e.Steps = had.Steps // a brief message has none
+		}
 	}
 	return e
 }
@@ -112,10 +115,10 @@ func (l *look) closing() *contract.Execution {
 // outcomeOf words a verified report.
 func outcomeOf(e *contract.Execution) *Outcome {
 	if e.Result == contract.ResultSucceeded {
-		o := &Outcome{Succeeded: true, Reason: v1alpha1.ReasonSucceeded, Message: "the program returned",
+		o := &Outcome{Succeeded: true, Reason: v1alpha1.ReasonSucceeded, Message: endOf(e),
 			Output: json.RawMessage(e.Output), OutputDigest: e.OutputDigest, Media: e.Media}
 		if len(o.Output) == 0 {
-			o.Message = "the program returned, but its output did not fit the report that came when the API could not be reached: only its digest is known"
+			o.Message = endOf(e) + ", but the output did not fit the report that came when the API could not be reached: only its digest is known"
 		}
 		return o
 	}
@@ -124,6 +127,14 @@ func outcomeOf(e *contract.Execution) *Outcome {
 		msg += "; " + nameCalls(calls)
 	}
 	return &Outcome{Reason: string(e.Error.Reason), Message: msg, Media: e.Media}
+}
+
+// endOf says what succeeded: a program, or the agent that wrote some.
+func endOf(e *contract.Execution) string {
+	if len(e.Steps) > 0 {
+		return fmt.Sprintf("the agent gave its output in step %d", len(e.Steps))
+	}
+	return "the program returned"
 }
 
 func failed(r contract.Reason, format string, args ...any) *Outcome {

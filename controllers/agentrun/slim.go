@@ -3,7 +3,7 @@ package agentrun
 import "github.com/codeact-dev/codeact-operator/api/v1alpha1"
 
 // Slim takes out of a run what is never looked at again once it has ended:
-// program, input, output and calls. It is for the cache, which holds all runs of
+// program, prompt, input, output, calls and steps. It is for the cache, which holds all runs of
 // the cluster, for as long as they live. A run whose spec was edited since is
 // left whole, because the edit must be compared; see settledSpec.
 func Slim(run *v1alpha1.AgentRun) {
@@ -14,12 +14,15 @@ func Slim(run *v1alpha1.AgentRun) {
 	if c := run.Spec.Code; c != nil {
 		c.Source, c.Tools = "", nil
 	}
+	if a := run.Spec.Agent; a != nil {
+		run.Spec.Agent = &v1alpha1.AgentSpec{Model: a.Model}
+	}
 	run.Status.Output = nil
 	if e := run.Status.Execution; e != nil {
-		e.Output, e.Calls = "", nil
+		e.Output, e.Calls, e.Steps = "", nil, nil
 	}
 	if e := run.Status.Previous; e != nil {
-		e.Calls = nil
+		e.Calls, e.Steps = nil, nil
 	}
 }
 

@@ -157,11 +157,13 @@ func refuse(err error) *Plan {
 	return settle(failed(contract.ReasonInvalidInput, "%v", err))
 }
 
-// asked are the tools that the program names.
+// asked are the tools that the program names, or the agent.
 func (l *look) asked() []string {
 	switch {
 	case l.Run.Spec.Code != nil:
 		return l.Run.Spec.Code.Tools
+	case l.Run.Spec.Agent != nil:
+		return l.Run.Spec.Agent.Tools
 	case l.Recipe != nil:
 		return l.Recipe.Spec.Tools
 	}
@@ -169,6 +171,11 @@ func (l *look) asked() []string {
 }
 
 func (l *look) projection() contract.Projection {
+	return contract.Eligible(l.subject(), l.op.Eligibility(), v1alpha1.ContractGrants(l.Grants), l.asked())
+}
+
+// subject is the run as the rules of eligibility see it.
+func (l *look) subject() contract.Subject {
 	s := contract.Subject{
 		Namespace: l.Run.Namespace, NamespaceLabels: l.NamespaceLabels, Labels: l.Run.Labels,
 		RecipeTools: v1alpha1.RecipeTools(l.Run.Namespace, l.Recipes), Now: l.Now,
@@ -176,7 +183,7 @@ func (l *look) projection() contract.Projection {
 	if l.Recipe != nil {
 		s.Recipe = l.Recipe.Name
 	}
-	return contract.Eligible(s, l.op.Eligibility(), v1alpha1.ContractGrants(l.Grants), l.asked())
+	return s
 }
 
 func (l *look) limits() contract.Limits {

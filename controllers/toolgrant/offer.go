@@ -20,6 +20,9 @@ const (
 	// IndexOffered is the same, of the grants only that runs of other namespaces
 	// may use.
 	IndexOffered = "offered"
+	// IndexOfferedModel is the name of the ToolGrant, of the grants of models that
+	// runs of other namespaces may use.
+	IndexOfferedModel = "offeredModel"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
@@ -53,10 +56,39 @@ func FindOffer(ctx context.Context, c client.Reader, namespace string, tools []s
 			}
 		}
 	}
-	if !foreign {
-		return o, nil
+	return o, o.labels(ctx, c, namespace, foreign)
+}
+
+// FindModel reads the grants that an agent of the namespace may mean by the name
+// of its model: the one of its own, and those of models that others offer.
+func FindModel(ctx context.Context, c client.Reader, namespace, name string) (Offer, error) {
+	var o Offer
+	own := &v1alpha1.ToolGrant{}
+	switch err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, own); {
+	case err == nil:
+		o.Grants = append(o.Grants, *own)
+	case client.IgnoreNotFound(err) != nil:
+		return o, fmt.Errorf("get the ToolGrant of the model: %w", err)
 	}
-	// Only the metadata is read, and cached.
+	var offered v1alpha1.ToolGrantList
+	if err := c.List(ctx, &offered, client.MatchingFields{IndexOfferedModel: name}); err != nil {
+		return o, fmt.Errorf("list the offered ToolGrants of model %s: %w", name, err)
+	}
+	foreign := false
+	for i := range offered.Items {
+		if g := offered.Items[i]; g.Namespace != namespace {
+			o.Grants, foreign = append(o.Grants, g), true
+		}
+	}
+	return o, o.labels(ctx, c, namespace, foreign)
+}
+
+// labels reads those of the namespace, where a foreign grant asks for them. Only
+// the metadata is read, and cached.
+func (o *Offer) labels(ctx context.Context, c client.Reader, namespace string, foreign bool) error {
+	if !foreign {
+		return nil
+	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	switch err := c.Get(ctx, client.ObjectKey{Name: namespace}, ns); {
@@ -65,8 +97,8 @@ func FindOffer(ctx context.Context, c client.Reader, namespace string, tools []s
 		// label would take it. When it comes, who waits for it is judged again.
 		o.Grants = slices.DeleteFunc(o.Grants, func(g v1alpha1.ToolGrant) bool { return g.Namespace != namespace })
 	case err != nil:
-		return o, fmt.Errorf("get the Namespace: %w", err)
+		return fmt.Errorf("get the Namespace: %w", err)
 	}
 	o.NamespaceLabels = ns.Labels
-	return o, nil
+	return nil
 }

@@ -8,9 +8,10 @@ import (
 )
 
 // admit takes a call through every step that comes before its id, in this
-// order: latch, evidence budget, name, arguments, withheld, hooks, budgets. It
-// returns the tool as soon as it is known, and the arguments' canonical JSON: two
-// readers of it cannot see different members, as they can where a key is there twice.
+// order: latch, evidence budget, name, effects in doubt, arguments, withheld,
+// hooks, budgets. It returns the tool as soon as it is known, and the arguments'
+// canonical JSON: two readers of it cannot see different members, as they can where
+// a key is there twice.
 func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (*tool, json.RawMessage, *contract.Fault) {
 	if f := b.latched(); f != nil {
 		return nil, nil, f
@@ -25,6 +26,9 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 	t, ok := b.tools[name]
 	if !ok {
 		return nil, nil, contract.Faultf(contract.ReasonToolNotAllowed, "tool %q is not granted to this run", contract.Truncate(name, maxNameBytes))
+	}
+	if f := b.doubted(t); f != nil {
+		return t, nil, f
 	}
 	canonical, f := t.arguments(args)
 	if f != nil {

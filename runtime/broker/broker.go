@@ -115,6 +115,7 @@ type Broker struct {
 	tools map[string]*tool
 	hooks chain
 	turn  sync.Mutex // held for the whole of one call
+	epoch int64      // counts the beginnings and ends of Executions; turn guards it
 	mu    sync.Mutex // guards journal and latch
 	book  journal
 	latch *contract.Fault
@@ -162,6 +163,11 @@ func New(cfg Config) (*Broker, error) {
 func (b *Broker) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
+	return b.call(ctx, name, args)
+}
+
+// call is Call for who holds the turn.
+func (b *Broker) call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 	t, canonical, f := b.admit(ctx, name, args)
 	if f != nil {
 		b.refuse(ctx, name, t, f)

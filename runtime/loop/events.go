@@ -36,6 +36,24 @@ const (
 	EventExecutionFinished EventType = "execution.finished"
 )
 
+// The types of event of an agent. Every step that has started is finished, with
+// the kind of the answer as its state.
+const (
+	EventStepStarted    EventType = "step.started"
+	EventModelRequested EventType = "model.requested"
+	// EventModelAnswered is the end of a request, also of one that failed.
+	EventModelAnswered   EventType = "model.answered"
+	EventProgramStarted  EventType = "program.started"
+	EventProgramFinished EventType = "program.finished"
+	// EventProgramRefused is a program that came where only the end was allowed.
+	EventProgramRefused EventType = "program.refused"
+	// EventProtocolError is an answer that is no message.
+	EventProtocolError EventType = "protocol.error"
+	// EventFinal is the output of the run.
+	EventFinal        EventType = "final"
+	EventStepFinished EventType = "step.finished"
+)
+
 // Event is one line of what a run tells while it goes on. It never has
 // arguments, results, messages or credentials.
 type Event struct {
@@ -46,15 +64,26 @@ type Event struct {
 	Run        string `json:"run"`
 	RunUID     string `json:"runUID"`
 	Generation int64  `json:"generation"`
+	// Step is the agent's, from 1.
+	Step int64 `json:"step,omitempty"`
+	// ID is that of a program, which is a call of the logical tool code.
+	ID string `json:"id,omitempty"`
 	// Seq, Tool and Grant name the call.
 	Seq   int64  `json:"seq,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	Grant string `json:"grant,omitempty"`
-	// State is the call's, or the execution's result.
+	// State is the call's, the result of the execution or of a program, or the kind
+	// of a step.
 	State  string          `json:"state,omitempty"`
 	Reason contract.Reason `json:"reason,omitempty"`
-	// DurationMs is the time since the call was admitted or the execution began.
+	// DurationMs is the time since the call was admitted, or since the execution,
+	// the step, the request or the program began.
 	DurationMs int64 `json:"durationMs"`
+	// InputTokens and OutputTokens are what the model's endpoint counted, and
+	// Attempts how often it was asked.
+	InputTokens  int64 `json:"inputTokens,omitempty"`
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	Attempts     int64 `json:"attempts,omitempty"`
 	// Done and Total are a tool's progress; Total is 0 when it does not say.
 	Done  *float64 `json:"done,omitempty"`
 	Total *float64 `json:"total,omitempty"`
@@ -73,9 +102,12 @@ func NewEvents(w io.Writer, now func() time.Time) *Events { return &Events{w: w,
 
 func (e *Events) started(b contract.Bundle) { e.emit(b, Event{Type: EventExecutionStarted}) }
 
-func (e *Events) call(b contract.Bundle, x broker.Event) {
+// step tells what an agent does.
+func (e *Events) step(b contract.Bundle, x Event) { e.emit(b, x) }
+
+func (e *Events) call(b contract.Bundle, step int64, x broker.Event) {
 	line := Event{
-		Type: typeOf(x), Seq: x.Call.Seq, Tool: x.Call.Tool, Grant: x.Call.Grant,
+		Type: typeOf(x), Step: step, Seq: x.Call.Seq, Tool: x.Call.Tool, Grant: x.Call.Grant,
 		State: string(x.Call.State), Reason: x.Call.Reason, DurationMs: x.Duration.Milliseconds(),
 	}
 	if p := x.Progress; p != nil {

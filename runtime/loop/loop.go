@@ -1,10 +1,12 @@
 // Package loop takes a run through its programs. A run of a recipe or of code
-// has exactly one.
+// has exactly one; that of an agent has those that its model writes.
 package loop
 
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -32,6 +34,12 @@ type Config struct {
 	Hooks []broker.Hook
 	// Events, when set, is told what happens.
 	Events *Events
+	// Model is who writes the programs, for a bundle with an agent.
+	Model Model
+	// Steps, when set, is told the steps of an agent so far before each program and
+	// behind each step, one call at a time: for a journal that is written through.
+	// The last one may still be on its way. The slice is not changed any more.
+	Steps func([]contract.Step)
 }
 
 // Outcome is how a run ended.
@@ -39,12 +47,15 @@ type Outcome struct {
 	// Value is the JSON text that the program returned; nil with a Fault.
 	Value json.RawMessage
 	Fault *contract.Fault
+	// Steps are an agent's.
+	Steps []contract.Step
 	// Calls is the journal, and Refused counts the refused calls, listed or not.
 	Calls   []contract.Call
 	Refused int64
 	Usage   contract.Usage
-	// Evidence is what the child call that ended the run left behind, as JSON text;
-	// "" when none did.
+	// Evidence is what the child call that ended the run left behind, as JSON text,
+	// or the last useful result of an agent that came to no end; "" when there is
+	// neither.
 	Evidence string
 	// Media is what the tools left for the run's result, complete, and MediaSeq is
 	// the call that it came from; nil when there is none. It may be there with a
@@ -53,12 +64,17 @@ type Outcome struct {
 	MediaSeq int64
 }
 
-// Run executes the bundle's program until it ends or ctx does. A cause of ctx
-// that is a *contract.Fault becomes the run's.
+// Run executes the bundle's program, or has the model of its agent write programs
+// and executes these, until it ends or ctx does. A cause of ctx that is a
+// *contract.Fault becomes the run's.
 func Run(ctx context.Context, c Config) Outcome {
 	r := &run{Config: c, start: c.Now()}
 	c.Events.started(c.Bundle)
-	o := r.do(ctx)
+	do := r.do
+	if c.Bundle.Agent != nil {
+		do = r.agent
+	}
+	o := do(ctx)
 	o.Usage.WallMs = c.Now().Sub(r.start).Milliseconds()
 	c.Events.finished(c.Bundle, o)
 	return o
@@ -67,6 +83,7 @@ func Run(ctx context.Context, c Config) Outcome {
 type run struct {
 	Config
 	start time.Time
+	at    atomic.Int64 // the step of an agent
 }
 
 func (r *run) do(ctx context.Context) Outcome {
@@ -74,16 +91,9 @@ func (r *run) do(ctx context.Context) Outcome {
 	if f != nil {
 		return Outcome{Fault: f}
 	}
-	var recipe string
-	if r.Bundle.Recipe != nil {
-		recipe = r.Bundle.Recipe.Name
-	}
-	b, err := broker.New(broker.Config{
-		Run: r.Bundle.Run, Labels: r.Bundle.Labels, Recipe: recipe, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
-		Hooks: r.Hooks, Observe: func(e broker.Event) { r.Events.call(r.Bundle, e) },
-	})
-	if err != nil {
-		return Outcome{Fault: faultOf(err)}
+	b, f := r.newBroker()
+	if f != nil {
+		return Outcome{Fault: f}
 	}
 	res, err := r.Sandbox.Execute(ctx, sandbox.Program{Source: r.Bundle.Source, Input: r.Bundle.Input, Limits: r.Bundle.Limits}, b)
 	rec := b.End()
@@ -102,6 +112,28 @@ func (r *run) do(ctx context.Context) Outcome {
 		o.Value = res.Value
 	}
 	return o
+}
+
+func (r *run) newBroker() (*broker.Broker, *contract.Fault) {
+	var recipe string
+	if r.Bundle.Recipe != nil {
+		recipe = r.Bundle.Recipe.Name
+	}
+	b, err := broker.New(broker.Config{
+		Run: r.Bundle.Run, Labels: r.Bundle.Labels, Recipe: recipe, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
+		Hooks: r.Hooks, Observe: func(e broker.Event) { r.Events.call(r.Bundle, r.at.Load(), e) },
+	})
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	return b, nil
+}
+
+// tell tells the steps so far.
+func (r *run) tell(steps []contract.Step) {
+	if r.Steps != nil {
+		r.Steps(slices.Clone(steps))
+	}
 }
 
 // prepare checks the input and compiles the schema of the output. Without a
@@ -149,7 +181,7 @@ func faultOf(err error) *contract.Fault {
 // part of it: whoever stores that fills e.Media.
 func (o Outcome) Report(e *contract.Execution, end time.Time) {
 	usage := o.Usage
-	e.Calls, e.RefusedCalls, e.Usage = o.Calls, o.Refused, &usage
+	e.Calls, e.RefusedCalls, e.Steps, e.Usage = o.Calls, o.Refused, o.Steps, &usage
 	e.CompletionTime = end.UTC().Format(time.RFC3339)
 	if o.Fault != nil {
 		e.Fail(o.Fault)

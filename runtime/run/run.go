@@ -48,6 +48,8 @@ type Config struct {
 	API func() (report.API, error)
 	// Credentials gives the tools' credentials at call time.
 	Credentials egress.Credentials
+	// Model makes the way to the model of an agent; nil means Model.
+	Model func(contract.Bundle, egress.Credentials) (loop.Model, *contract.Fault)
 	// Events gets the events as JSON lines; Log gets one line for what a person
 	// must know.
 	Events, Log io.Writer
@@ -74,6 +76,9 @@ func Run(ctx context.Context, c Config) int {
 	}
 	if c.GraceFor == 0 {
 		c.GraceFor = (contract.PodGraceSeconds - 5) * time.Second
+	}
+	if c.Model == nil {
+		c.Model = Model
 	}
 	p := &process{Config: c}
 	code, err := p.run(ctx)
@@ -179,13 +184,20 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
+	var model loop.Model
+	if p.bundle.Agent != nil {
+		if model, f = p.Model(p.bundle, p.Credentials); f != nil {
+			return loop.Outcome{Fault: f}
+		}
+	}
 	sb, f := started.get(ctx)
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
 	ctx, ended := p.tracer.Execution(ctx)
+	w := &writer{client: p.client, claim: p.claimed.Execution}
 	o := loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: writer{p.client, p.claimed.Execution}, Hooks: p.tracer.Hooks(),
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(),
 		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
 	})
 	ended(o.Fault)

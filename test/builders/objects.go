@@ -136,6 +136,16 @@ func (b *Grant) MCP(url, tool string) *Grant {
 	return b
 }
 
+// Model makes it the grant of a model at an endpoint.
+func (b *Grant) Model(url, model string) *Grant {
+	b.o.Spec.Tool.Kind = contract.KindModel
+	b.o.Spec.Backend = v1alpha1.ToolBackend{Model: &v1alpha1.ModelBackend{URL: url, Model: model}}
+	return b
+}
+
+// MaxTokens bounds the tokens that one run may have.
+func (b *Grant) MaxTokens(n int64) *Grant { b.o.Spec.Grant.MaxTokensPerRun = &n; return b }
+
 // CA has its server known by the certificates of a ConfigMap's entry.
 func (b *Grant) CA(configMap, key string) *Grant {
 	ref := &v1alpha1.ConfigMapKeyReference{Name: configMap, Key: key}
@@ -143,6 +153,9 @@ func (b *Grant) CA(configMap, key string) *Grant {
 		h.CABundle = ref
 	}
 	if m := b.o.Spec.Backend.MCP; m != nil {
+		m.CABundle = ref
+	}
+	if m := b.o.Spec.Backend.Model; m != nil {
 		m.CABundle = ref
 	}
 	return b

@@ -56,6 +56,15 @@ func (b *Run) Code(source string, tools ...string) *Run {
 	return b
 }
 
+// Agent has a model write its programs.
+func (b *Run) Agent(model, prompt string, tools ...string) *Run {
+	b.o.Spec.Agent = &v1alpha1.AgentSpec{Model: model, Prompt: prompt, Tools: tools}
+	return b
+}
+
+// AgentWith changes its agent.
+func (b *Run) AgentWith(edit func(*v1alpha1.AgentSpec)) *Run { edit(b.o.Spec.Agent); return b }
+
 // Input sets the JSON text of the input.
 func (b *Run) Input(json string) *Run {
 	b.o.Spec.Input = &apiextensionsv1.JSON{Raw: []byte(json)}

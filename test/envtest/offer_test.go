@@ -155,7 +155,7 @@ var _ = Describe("A tool", func() {
 
 	It("of a model is never callable from code", func(ctx SpecContext) {
 		k := newKit(ctx)
-		k.judge(create(k, builders.MakeGrant("search", "search").Kind(contract.KindModel).CodeAct(contract.CodeActAllow).Obj()))
+		k.judge(create(k, builders.MakeGrant("search", "search").Model("https://models.example/v1", "m").CodeAct(contract.CodeActAllow).Obj()))
 		create(k, builders.MakeRun("r").Code(calling, "search").Obj())
 		Expect(refusal(k.look("r"))).To(ContainSubstring("search (rule Kind)"))
 	})

@@ -16,9 +16,8 @@ var _ = Describe("The API server, of ToolGrants,", func() {
 		Expect(err.Error()).To(ContainSubstring(want))
 	},
 		// backend
-		Entry("two backends", backend("{http: {url: 'http://x.example'}, mcp: {url: 'http://x.example'}}"), "set exactly one of http and mcp"),
-		Entry("no backend", backend("{}"), "set exactly one of http and mcp"),
-		Entry("a backend for later", backend("{model: {}}"), "unknown field"),
+		Entry("two backends", backend("{http: {url: 'http://x.example'}, mcp: {url: 'http://x.example'}}"), "set exactly one of http, mcp and model"),
+		Entry("no backend", backend("{}"), "set exactly one of http, mcp and model"),
 		Entry("an unknown method", overHTTP("method: HEAD"), "Unsupported value"),
 		Entry("an unknown form of the response", overHTTP("response: XML"), "Unsupported value"),
 		Entry("a header twice", overHTTP("headers: [{name: A, value: b}, {name: A, value: c}]"), "Duplicate value"),
@@ -103,7 +102,6 @@ var _ = Describe("The API server, of ToolGrants,", func() {
 		Entry("one for some", allowed("{from: Selector, selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]}}")),
 		Entry("one with a token for all", authWith("{serviceAccountToken: {audience: mail.example}}")+"  allowedNamespaces: {from: All}\n"),
 		Entry("one with a Secret for its own namespace", authWith("{secretRef: {name: s, key: k}}")+"  allowedNamespaces: {from: Same}\n"),
-		Entry("a model", grantWith("kind: Model")),
 	)
 })
 

@@ -85,8 +85,8 @@ var _ = Describe("The API server", func() {
 		Entry("a time in no zone", "ToolGrant", "g", okGrant+"  grant: {notAfter: '2027-06-30T00:00:00+99:99'}\n", "notAfter"),
 		Entry("a day that is none", "ToolGrant", "g", okGrant+"  grant: {notAfter: '2027-02-30T00:00:00Z'}\n", "notAfter"),
 		// AgentRun
-		Entry("a run of nothing", "AgentRun", "r", "  timeout: 1m\n", "exactly one of spec.recipe and spec.code"),
-		Entry("a run of two programs", "AgentRun", "r", okRun+"  recipe: {name: x}\n", "exactly one of spec.recipe and spec.code"),
+		Entry("a run of nothing", "AgentRun", "r", "  timeout: 1m\n", "set exactly one of spec.recipe, spec.code and spec.agent"),
+		Entry("a run of two programs", "AgentRun", "r", okRun+"  recipe: {name: x}\n", "set exactly one of spec.recipe, spec.code and spec.agent"),
 		Entry("a recipe without a name", "AgentRun", "r", "  recipe: {}\n", "name"),
 		Entry("code without a source", "AgentRun", "r", "  code: {tools: [a]}\n", "source"),
 		Entry("code above the ceiling", "AgentRun", "r", "  code: {source: $262145}\n", "Too long"),

@@ -90,6 +90,7 @@ type scene struct {
 	tools   []contract.PinnedTool
 	journal broker.Journal
 	exec    loop.Sandbox // instead of the sandbox
+	model   loop.Model   // of an agent
 	bundle  func(*contract.Bundle)
 }
 
@@ -115,7 +116,7 @@ func (s scene) play(ctx context.Context, t *testing.T) loop.Outcome {
 	if s.exec == nil {
 		s.exec = newEngine(t)
 	}
-	return loop.Run(ctx, loop.Config{Sandbox: s.exec, Bundle: b, Tools: tools, Journal: s.journal, Now: time.Now})
+	return loop.Run(ctx, loop.Config{Sandbox: s.exec, Bundle: b, Tools: tools, Journal: s.journal, Model: s.model, Now: time.Now})
 }
 
 func wantFault(t *testing.T, o loop.Outcome, want contract.Reason) {

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
+)
+
+// progressTo is where the events of an agent's run go: a line for a person on a
+// terminal, the events themselves, as JSON lines, everywhere else.
+func progressTo(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return progress{w}
+		}
+	}
+	return w
+}
+
+// progress shows events to a person. It gets one event a Write.
+type progress struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (p progress) Write(line []byte) (int, error) {
+	var e loop.Event
+	if json.Unmarshal(line, &e) != nil {
+		return len(line), nil
+	}
+	if text := told(e); text != "" {
+		if _, err := io.WriteString(p.w, plain(text)+"\n"); err != nil {
+			return 0, err
+		}
+	}
+	return len(line), nil
+}
+
+// told is an event in words, "" for one that says nothing to a person.
+func told(e loop.Event) string {
+	switch e.Type {
+	case loop.EventStepStarted:
+		return fmt.Sprintf("step %d", e.Step)
+	case loop.EventModelRequested:
+		return "  asking the model"
+	case loop.EventModelAnswered:
+		return "  the model answered" + ended(e) + tokensOf(e)
+	case loop.EventProgramStarted:
+		return "  running the program"
+	case loop.EventProgramFinished:
+		return "  the program ended: " + e.State + ended(e)
+	case loop.EventProgramRefused:
+		return "  the program was not run: only the end is taken now"
+	case loop.EventProtocolError:
+		return "  the answer is no message"
+	case loop.EventFinal:
+		return "  that is the output"
+	}
+	if e.Tool == "" || e.Type == loop.EventLatched {
+		return ""
+	}
+	return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
+}
+
+// ended is the reason and the time of what is over, as far as there are any.
+func ended(e loop.Event) string {
+	var out strings.Builder
+	if e.Reason != "" {
+		fmt.Fprintf(&out, " (%s)", e.Reason)
+	}
+	if e.DurationMs > 0 {
+		fmt.Fprintf(&out, " after %d ms", e.DurationMs)
+	}
+	return out.String()
+}
+
+func tokensOf(e loop.Event) string {
+	var out string
+	if e.InputTokens+e.OutputTokens > 0 {
+		out = fmt.Sprintf(", %d tokens in and %d out", e.InputTokens, e.OutputTokens)
+	}
+	if e.Attempts > 1 {
+		out += fmt.Sprintf(", %d attempts", e.Attempts)
+	}
+	return out
+}
