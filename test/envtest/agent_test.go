@@ -115,7 +115,8 @@ var _ = Describe("A run of an agent", func() {
 		k.report(run, succeed)
 		expectEnd(k.look("r"), metav1.ConditionTrue, v1alpha1.ReasonSucceeded)
 		k.edit("r", func(r *v1alpha1.AgentRun) { r.Spec.Agent.Prompt = "find it again" })
-		k.look("r")
+		k.look("r") // its old pod is stopped
+		k.look("r") // the next execution begins
 		run = k.look("r")
 		expectEnd(run, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 		Expect(run.Status.ExecutionGeneration).To(BeEquivalentTo(2))
