@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	kjson "sigs.k8s.io/json"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
@@ -35,9 +35,9 @@ func TestNumber(t *testing.T) {
 			body := []byte(`{"model":"m","prompt":"p","temperature":` + tc.text + `}`)
 			var a, b v1alpha1.AgentSpec
 			err := json.Unmarshal(body, &a)
-			strict, kerr := kjson.UnmarshalStrict(body, &b)
-			if (err != nil) != tc.wantErr || (kerr != nil) != tc.wantErr || len(strict) > 0 {
-				t.Fatalf("errors %v, %v, %v", err, kerr, strict)
+			kerr := kjson.Unmarshal(body, &b)
+			if (err != nil) != tc.wantErr || (kerr != nil) != tc.wantErr {
+				t.Fatalf("errors %v, %v", err, kerr)
 			}
 			if tc.wantErr {
 				return
