@@ -253,6 +253,22 @@ func TestReportOfAgent(t *testing.T) {
 	if p.Outcome == nil || !p.Outcome.Succeeded || p.Outcome.Message != "the agent gave its output in step 2" {
 		t.Errorf("outcome %+v", p.Outcome)
 	}
+	for name, tc := range map[string]struct{ had, got, want []contract.Step }{
+		"none":        {had: steps, want: steps},
+		"the last":    {had: steps[:1], got: steps[1:], want: steps},
+		"what it was": {had: []contract.Step{steps[0], {Step: 2}}, got: steps[1:], want: steps},
+		"brief ones":  {had: []contract.Step{{Step: 1, Kind: contract.StepCode, InputTokens: 9}}, got: steps, want: []contract.Step{{Step: 1, Kind: contract.StepCode, InputTokens: 9}, steps[1]}},
+	} {
+		brief := launched(t).claim(func(e *contract.Execution) { e.Steps = tc.had }).
+			says("Completed", 0, func(e *contract.Execution) { e.Steps = tc.got; succeed(e) })
+		p = agentrun.Decide(settings.Default(), brief.snapshot(now))
+		if p.Report == nil || p.Outcome.Message != "the agent gave its output in step 2" {
+			t.Fatalf("%s: report %+v, outcome %+v", name, p.Report, p.Outcome)
+		}
+		if d := cmp.Diff(tc.want, p.Report.Steps); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
 	settled(t, f)
 	agentrun.Slim(f.run)
 	if f.run.Status.Execution.Steps != nil {
