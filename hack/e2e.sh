@@ -6,14 +6,15 @@
 #   FOCUS=TEXT     only specs whose description matches
 #
 # The suite gets KUBECONFIG, CODEACT_CLUSTER (the cluster's script),
-# CODEACT_IMAGE and CODEACT_TOOLSERVER_IMAGE (both loaded), and HELM and
-# KUSTOMIZE (paths of the pinned tools).
+# CODEACT_IMAGE, CODEACT_TOOLSERVER_IMAGE and CODEACT_MODELSERVER_IMAGE (all
+# loaded), and HELM and KUSTOMIZE (paths of the pinned tools).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cluster=$PWD/hack/cluster/cluster.sh
 tool() { go tool -modfile=hack/tools/go.mod -n "$1"; }
 export CODEACT_IMAGE=localhost/codeact/operator:dev CODEACT_TOOLSERVER_IMAGE=localhost/codeact/toolserver:dev
+export CODEACT_MODELSERVER_IMAGE=localhost/codeact/modelserver:dev
 
 "$cluster" doctor
 stop=1
@@ -34,7 +35,8 @@ trap finish EXIT
 "$cluster" up
 hack/image/build.sh operator
 hack/image/build.sh program toolserver ./test/toolserver
-"$cluster" load-image dist/operator.tar dist/toolserver.tar
+hack/image/build.sh program modelserver ./test/modelserver
+"$cluster" load-image dist/operator.tar dist/toolserver.tar dist/modelserver.tar
 
 KUBECONFIG=$("$cluster" kubeconfig) HELM=$(tool helm) KUSTOMIZE=$(tool kustomize)
 export KUBECONFIG HELM KUSTOMIZE CODEACT_CLUSTER=$cluster

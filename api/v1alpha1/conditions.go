@@ -21,8 +21,8 @@ const (
 	ConditionToolsResolved = "ToolsResolved"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
 	ConditionPinned = "Pinned"
-	// ConditionCatalogueComplete is True when the catalogue of a run with its own code
-	// shows everything about its tools. Runs of a Recipe have none.
+	// ConditionCatalogueComplete is True when the catalogue of a run with its own code,
+	// or with an agent, shows everything about its tools. Runs of a Recipe have none.
 	ConditionCatalogueComplete = "CatalogueComplete"
 	// ConditionSucceeded is Unknown while a run goes on, then True or False.
 	ConditionSucceeded = "Succeeded"

@@ -48,6 +48,27 @@ func TestContract(t *testing.T) {
 				}
 			},
 		},
+		"a model, as little as may be said": {
+			grant: grant().Model("https://models.example/v1", "m"),
+			want: func(g *contract.Grant) {
+				g.Tool.Kind, g.Authority.Timeout = contract.KindModel, 2*time.Minute
+				g.Backend = contract.Backend{Model: &contract.ModelBackend{URL: "https://models.example/v1", Model: "m", API: contract.ModelAPIChat}}
+			},
+		},
+		"a model, all of it": {
+			grant: grant().Model("https://models.example/v1", "m").API(contract.ModelAPIResponses).CA("roots", "ca.crt").MaxTokens(7).
+				Effect(contract.EffectEffectful).Retry(3, time.Second).Timeout(time.Minute).Allowed(),
+			want: func(g *contract.Grant) {
+				g.Tool.Kind = contract.KindModel
+				g.Backend = contract.Backend{
+					Model: &contract.ModelBackend{URL: "https://models.example/v1", Model: "m", API: contract.ModelAPIResponses},
+					CA:    &contract.CABundle{ConfigMap: "roots", Key: "ca.crt"},
+				}
+				g.Authority = contract.Authority{
+					Timeout: time.Minute, MaxTokensPerRun: 7, Retry: &contract.Retry{Attempts: 3, BackoffMs: 1000},
+				}
+			},
+		},
 		"MCP, by the tool's own name": {
 			grant: grant().MCP("http://mcp.example", ""),
 			want: func(g *contract.Grant) {

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -84,6 +85,23 @@ func (l *look) agent() (*contract.PinnedAgent, error) {
 		out.MaxSteps = contract.DefaultMaxSteps
 	}
 	return out, nil
+}
+
+// mergeSteps completes the steps of a termination message, which may be brief, with
+// those of the status: a step that the status has whole stays as it is there.
+func mergeSteps(had, got []contract.Step) []contract.Step {
+	out := slices.Clone(had)
+	for _, s := range got {
+		i := slices.IndexFunc(out, func(x contract.Step) bool { return x.Step == s.Step })
+		switch {
+		case i < 0:
+			out = append(out, s)
+		case out[i].Kind == "":
+			out[i] = s
+		}
+	}
+	slices.SortFunc(out, func(a, b contract.Step) int { return cmp.Compare(a.Step, b.Step) })
+	return out
 }
 
 // lowerOf is the lower one of two bounds, of which 0 is none.

@@ -58,6 +58,13 @@ func TestGolden(t *testing.T) {
 					Constraint("size(args.text) <= 100", "too long").ResultConstraint("result.ok", "").Ready("", "").Obj(),
 			},
 		},
+		"agent": {
+			Run: builders.MakeRun("ask").Agent("gpt", "how many bolts?", "note").AgentWith(func(a *v1alpha1.AgentSpec) {
+				a.Temperature, a.MaxTokens = "0.2", 5000
+			}).Obj(),
+			Grants: []v1alpha1.ToolGrant{*builders.MakeGrant("note", "note").Secret("notes", "token").Ready("", "").Obj()},
+			Models: []v1alpha1.ToolGrant{*gpt().Secret("openai", "token").CA("roots", "ca.crt").MaxTokens(4000).Obj()},
+		},
 	}
 	operators := map[string]func(*settings.Operator){
 		"broker": func(o *settings.Operator) {

@@ -58,9 +58,7 @@ func (l *look) termination() *contract.Execution {
 	}
 	if had := l.execution(); had != nil {
 		e.Calls = mergeCalls(had.Calls, e.Calls)
-		if len(e.Steps) < len(had.Steps) {
-			e.Steps = had.Steps // a brief message has none
-		}
+		e.Steps = mergeSteps(had.Steps, e.Steps)
 	}
 	return e
 }
@@ -131,8 +129,8 @@ func outcomeOf(e *contract.Execution) *Outcome {
 
 // endOf says what succeeded: a program, or the agent that wrote some.
 func endOf(e *contract.Execution) string {
-	if len(e.Steps) > 0 {
-		return fmt.Sprintf("the agent gave its output in step %d", len(e.Steps))
+	if n := len(e.Steps); n > 0 {
+		return fmt.Sprintf("the agent gave its output in step %d", e.Steps[n-1].Step)
 	}
 	return "the program returned"
 }

@@ -143,6 +143,9 @@ func (b *Grant) Model(url, model string) *Grant {
 	return b
 }
 
+// API sets what its model's endpoint speaks.
+func (b *Grant) API(a contract.ModelAPI) *Grant { b.o.Spec.Backend.Model.API = a; return b }
+
 // MaxTokens bounds the tokens that one run may have.
 func (b *Grant) MaxTokens(n int64) *Grant { b.o.Spec.Grant.MaxTokensPerRun = &n; return b }
 

@@ -127,8 +127,8 @@ func scaleManager(ctx context.Context, replicas int32) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// installToolServer starts one tool server for all specs. It may review tokens,
-// and knows the credential that its /auth expects.
+// installToolServer starts one tool server and one scripted model for all specs.
+// The tool server may review tokens; both know the credential that they expect.
 func installToolServer(ctx context.Context) {
 	GinkgoHelper()
 	apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: toolsNamespace}})
@@ -144,7 +144,10 @@ func installToolServer(ctx context.Context) {
 	manifests := command(ctx, os.Getenv("KUSTOMIZE"), "build", filepath.Join("testdata", "toolserver"))
 	manifests = strings.ReplaceAll(manifests, "localhost/codeact/toolserver:dev", os.Getenv("CODEACT_TOOLSERVER_IMAGE"))
 	kubectlApply(ctx, manifests)
+	manifests = command(ctx, os.Getenv("KUSTOMIZE"), "build", filepath.Join("testdata", "modelserver"))
+	kubectlApply(ctx, strings.ReplaceAll(manifests, "localhost/codeact/modelserver:dev", os.Getenv("CODEACT_MODELSERVER_IMAGE")))
 	waitForDeployment(ctx, toolsNamespace, "toolserver")
+	waitForDeployment(ctx, toolsNamespace, "modelserver")
 }
 
 // apply creates an object that may be there from an earlier run of the suite.

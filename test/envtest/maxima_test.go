@@ -3,6 +3,7 @@ package envtest
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,13 @@ func TestMaxima(t *testing.T) {
 			t.Errorf("%s.spec.limits: %s", name, d)
 		}
 	}
-	code := run.Properties["code"]
+	code, agent := run.Properties["code"], run.Properties["agent"]
+	if m := agent.Properties["maxSteps"]; m.Maximum == nil || *m.Maximum != contract.MaxMaxSteps || string(m.Default.Raw) != strconv.Itoa(contract.DefaultMaxSteps) {
+		t.Errorf("AgentRun.spec.agent.maxSteps: %v, default %s", m.Maximum, m.Default)
+	}
+	if n := agent.Properties["extraBody"].MaxProperties; n == nil || *n != contract.MaxExtraBodyMembers {
+		t.Errorf("AgentRun.spec.agent.extraBody: %v, want %d", n, contract.MaxExtraBodyMembers)
+	}
 	tool, authority := grant.Properties["tool"], grant.Properties["grant"]
 	for name, x := range map[string]struct {
 		got  *int64
@@ -45,6 +52,10 @@ func TestMaxima(t *testing.T) {
 		"ToolGrant.spec.tool.description": {maxLength(tool, "description"), contract.MaxDescriptionBytes},
 		"Recipe.spec.tools":               {maxItems(recipe, "tools"), contract.MaxRecipeTools},
 		"AgentRun.spec.code.tools":        {maxItems(code, "tools"), contract.MaxRecipeTools},
+		"AgentRun.spec.agent.tools":       {maxItems(agent, "tools"), contract.MaxRecipeTools},
+
+		"AgentRun.spec.agent.prompt":       {maxLength(agent, "prompt"), contract.MaxPromptBytes},
+		"AgentRun.spec.agent.instructions": {maxLength(agent, "instructions"), contract.MaxInstructionBytes},
 
 		"ToolGrant.spec.grant.constraints":            {maxItems(authority, "constraints"), contract.MaxConstraints},
 		"ToolGrant.spec.grant.resultConstraints":      {maxItems(authority, "resultConstraints"), contract.MaxConstraints},
@@ -56,6 +67,9 @@ func TestMaxima(t *testing.T) {
 	}
 	status := kindSchema(t, "agentruns").Properties["status"]
 	execution := status.Properties["execution"]
+	if n := maxItems(execution, "steps"); n == nil || *n != contract.MaxMaxSteps {
+		t.Errorf("AgentRun.status.execution.steps: got %v, want %d", n, contract.MaxMaxSteps)
+	}
 	call := execution.Properties["calls"].Items.Schema
 	if n := maxLength(*call, "receipt"); n == nil || *n != contract.MaxReceiptBytes {
 		t.Errorf("AgentRun.status.execution.calls.receipt: got %v, want %d", n, contract.MaxReceiptBytes)

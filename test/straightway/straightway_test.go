@@ -28,7 +28,11 @@ func TestStraightWay(t *testing.T) {
 		n /= 6
 	}
 	for seed := range n {
-		w := newWorld(uint64(seed), builders.MakeRun("r").Code("function main(x) { return x }").Timeout(2*time.Minute).Obj())
+		run := builders.MakeRun("r").Code("function main(x) { return x }")
+		if seed%4 == 3 {
+			run = builders.MakeRun("r").Agent("gpt", "do it")
+		}
+		w := newWorld(uint64(seed), run.Timeout(2*time.Minute).Obj())
 		if err := w.live(); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(w.log, "\n"))
 		}
@@ -78,7 +82,13 @@ func (w *world) turn() error {
 	case w.chance(40):
 		w.note("the spec is edited")
 		n := w.rng.IntN(3)
-		w.edit(func() { w.run.Spec.Code.Source = fmt.Sprintf("function main(x) { return %d }", n) })
+		w.edit(func() {
+			if a := w.run.Spec.Agent; a != nil {
+				a.Prompt = fmt.Sprintf("do it %d times", n)
+				return
+			}
+			w.run.Spec.Code.Source = fmt.Sprintf("function main(x) { return %d }", n)
+		})
 	case w.chance(60):
 		w.note("the ttl is edited")
 		w.edit(func() { w.run.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })

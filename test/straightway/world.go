@@ -19,6 +19,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
+	"github.com/codeact-dev/codeact-operator/test/builders"
 )
 
 // world is one run with its cluster.
@@ -97,7 +98,9 @@ func (w *world) look(crash int) (time.Duration, error) {
 }
 
 func (w *world) observe() agentrun.Snapshot {
-	s := agentrun.Snapshot{Now: w.now, Run: w.cached.DeepCopy()}
+	s := agentrun.Snapshot{Now: w.now, Run: w.cached.DeepCopy(), Models: []v1alpha1.ToolGrant{
+		*builders.MakeGrant("gpt", "gpt").Model("https://models.example/v1", "m").Ready("", "").Obj(),
+	}}
 	name := agentrun.Name(s.Run, max(s.Run.Status.ExecutionGeneration, 1))
 	if p := w.pods[name]; p != nil {
 		s.Pod = p.DeepCopy()
