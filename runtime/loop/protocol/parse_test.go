@@ -99,10 +99,13 @@ func TestParse(t *testing.T) {
 		"cut in a number":                   {`{"type":"final","output":-`, failed(WhyTruncated)},
 		"cut before the last brace":         {`{"type":"final","output":1 `, failed(WhyTruncated)},
 		"cut after a broken one":            {`{x} {"type":"fin`, failed(WhyTruncated)},
-		"cut with a string that holds one":  {`{"type":"code","code":"f({a:1},{}`, failed(WhyUnknownType)},
-		"cut after an object":               {`{"n":1} {"type":"fin`, failed(WhyUnknownType)},
-		"as deep as can be":                 {`{"type":"final","output":` + deep(maxDepth-1) + `}`, ended(deep(maxDepth-1), false)},
-		"too deep":                          {`{"type":"final","output":` + deep(maxDepth) + `}`, failed(WhyMalformed)},
+		"cut with a string that holds one":  {`{"type":"code","code":"f({a:1},{}`, Message{Kind: Error, Why: WhyUnknownType, Cut: true}},
+		"cut after an object":               {`{"n":1} {"type":"fin`, Message{Kind: Error, Why: WhyUnknownType, Cut: true}},
+		"broken with a string that holds one": {
+			"{\"type\":\"code\",\"code\":\"const o = {};\n\"}", Message{Kind: Error, Why: WhyUnknownType, Broken: true},
+		},
+		"as deep as can be": {`{"type":"final","output":` + deep(maxDepth-1) + `}`, ended(deep(maxDepth-1), false)},
+		"too deep":          {`{"type":"final","output":` + deep(maxDepth) + `}`, failed(WhyMalformed)},
 		"too deep around a message": {
 			`{"type":"final","output":` + strings.Repeat("[", maxDepth) + final + strings.Repeat("]", maxDepth) + `}`, failed(WhyMalformed),
 		},
@@ -113,6 +116,22 @@ func TestParse(t *testing.T) {
 				t.Errorf("message (-want +got):\n%.500s", diff)
 			}
 		})
+	}
+}
+
+// What the model is shown as the two forms is read as such.
+func TestForms(t *testing.T) {
+	code := codeForm
+	if m := Parse(&code, ""); m.Kind != Code || m.Drift {
+		t.Errorf("%s is %+v", code, m)
+	}
+	end := strings.Replace(finalForm, "<any JSON but null>", "1", 1)
+	if m := Parse(&end, ""); m.Kind != Final || string(m.Output) != "1" || m.Drift {
+		t.Errorf("%s is %+v", end, m)
+	}
+	both := Sentence(WhyEmpty) // Telling it back is no answer.
+	if m := Parse(&both, ""); m.Kind == Final {
+		t.Errorf("%s is %+v", both, m)
 	}
 }
 
