@@ -117,6 +117,8 @@ func onlyThese(names []string) string {
 }
 
 // ProtocolError tells the model why its answer was no message.
+//
+//nolint:revive // the name is that of the text, like CodeError and FinalizeMode
 func ProtocolError(m Message) string { return protocolHead + m.sentence() }
 
 // FinalizeMode tells the model that its program was not run, because only the end

@@ -44,6 +44,7 @@ func TestFeedback(t *testing.T) {
 		"protocol empty native": ProtocolError(Message{Kind: Error, Why: WhyEmpty, Native: true}),
 		"protocol no text cut":  ProtocolError(Message{Kind: Error, Why: WhyNoMessage, Cut: true}),
 		"protocol unknown":      ProtocolError(Message{Kind: Error}),
+		"protocol type broken":  ProtocolError(Message{Kind: Error, Why: WhyUnknownType, Broken: true}),
 	}
 	for _, w := range whys {
 		texts["protocol "+string(w)] = ProtocolError(Message{Kind: Error, Why: w})

@@ -73,10 +73,12 @@ type Message struct {
 	Drift bool
 	// Why is set for Error only.
 	Why Why
-	// Cut says that the endpoint ended the answer at a bound of tokens, and Native
-	// that the model made a native tool call, which nobody offered. Neither decides
-	// what the answer is: they make the text of an error clearer.
-	Cut, Native bool
+	// What follows decides nothing: it makes the text of an error clearer. Cut says
+	// that the endpoint ended the answer at a bound of tokens, or that the text ends
+	// inside of an object; Native, that the model made a native tool call, which
+	// nobody offered; Broken, that beside the objects of WhyUnknownType there is one
+	// that breaks JSON.
+	Cut, Native, Broken bool
 }
 
 // maxDepth is how deeply the arrays and objects of a message may nest, as in

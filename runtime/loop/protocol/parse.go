@@ -23,7 +23,7 @@ func Parse(text *string, finishReason string) Message {
 	if text != nil && !blank(*text) {
 		m, _ = read(*text)
 	}
-	m.Cut = slices.Contains(cutWords, finishReason)
+	m.Cut = m.Cut || slices.Contains(cutWords, finishReason)
 	m.Native = slices.Contains(nativeWords, finishReason)
 	return m
 }
@@ -76,6 +76,10 @@ func (s *scanner) read() Message {
 	switch {
 	case found.Kind != "":
 		return found
+	case last.Why == WhyUnknownType:
+		// An object may be a piece of the program of a message that is not whole.
+		last.Cut, last.Broken = why == WhyTruncated, why == WhyMalformed
+		return last
 	case last.Kind != "":
 		return last
 	}

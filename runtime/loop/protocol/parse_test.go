@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -99,10 +100,13 @@ func TestParse(t *testing.T) {
 		"cut in a number":                   {`{"type":"final","output":-`, failed(WhyTruncated)},
 		"cut before the last brace":         {`{"type":"final","output":1 `, failed(WhyTruncated)},
 		"cut after a broken one":            {`{x} {"type":"fin`, failed(WhyTruncated)},
-		"cut with a string that holds one":  {`{"type":"code","code":"f({a:1},{}`, failed(WhyUnknownType)},
-		"cut after an object":               {`{"n":1} {"type":"fin`, failed(WhyUnknownType)},
-		"as deep as can be":                 {`{"type":"final","output":` + deep(maxDepth-1) + `}`, ended(deep(maxDepth-1), false)},
-		"too deep":                          {`{"type":"final","output":` + deep(maxDepth) + `}`, failed(WhyMalformed)},
+		"cut with a string that holds one":  {`{"type":"code","code":"f({a:1},{}`, Message{Kind: Error, Why: WhyUnknownType, Cut: true}},
+		"cut after an object":               {`{"n":1} {"type":"fin`, Message{Kind: Error, Why: WhyUnknownType, Cut: true}},
+		"broken with a string that holds one": {
+			"{\"type\":\"code\",\"code\":\"const o = {};\n\"}", Message{Kind: Error, Why: WhyUnknownType, Broken: true},
+		},
+		"as deep as can be": {`{"type":"final","output":` + deep(maxDepth-1) + `}`, ended(deep(maxDepth-1), false)},
+		"too deep":          {`{"type":"final","output":` + deep(maxDepth) + `}`, failed(WhyMalformed)},
 		"too deep around a message": {
 			`{"type":"final","output":` + strings.Repeat("[", maxDepth) + final + strings.Repeat("]", maxDepth) + `}`, failed(WhyMalformed),
 		},
@@ -113,6 +117,22 @@ func TestParse(t *testing.T) {
 				t.Errorf("message (-want +got):\n%.500s", diff)
 			}
 		})
+	}
+}
+
+// What the model is shown as the two forms is read as such.
+func TestForms(t *testing.T) {
+	code := codeForm
+	if m := Parse(&code, ""); m.Kind != Code || m.Drift {
+		t.Errorf("%s is %+v", code, m)
+	}
+	end := strings.Replace(finalForm, "<any JSON but null>", "1", 1)
+	if m := Parse(&end, ""); m.Kind != Final || string(m.Output) != "1" || m.Drift {
+		t.Errorf("%s is %+v", end, m)
+	}
+	both := Sentence(WhyEmpty) // Telling it back is no answer.
+	if m := Parse(&both, ""); m.Kind == Final {
+		t.Errorf("%s is %+v", both, m)
 	}
 }
 
@@ -182,23 +202,30 @@ func manyKeys(size int) string {
 // Work and memory are bounded by the size of the text, not by time, so that the
 // test says the same on every machine.
 func TestParseIsLinear(t *testing.T) {
-	for name, text := range hostile(contract.MaxModelAnswerBytes) {
-		t.Run(name, func(t *testing.T) {
-			_, scanned := read(text)
-			if most := 3*len(text) + 64; scanned > most {
-				t.Errorf("%d bytes were gone over for a text of %d, want at most %d", scanned, len(text), most)
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			Parse(&text, "")
-			runtime.ReadMemStats(&after)
-			got, most := after.TotalAlloc-before.TotalAlloc, uint64(32*len(text)+4096)
-			if got > most {
-				t.Errorf("%d bytes were allocated for a text of %d, want at most %d", got, len(text), most)
-			}
-			t.Logf("%d bytes, %d gone over, %d allocated", len(text), scanned, got)
-		})
+	for _, size := range []int{16 << 10, contract.MaxModelAnswerBytes} {
+		for name, text := range hostile(size) {
+			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) { linear(t, text) })
+		}
+		if t.Failed() {
+			return // The larger ones would take minutes.
+		}
 	}
+}
+
+func linear(t *testing.T, text string) {
+	_, scanned := read(text)
+	if most := 3*len(text) + 64; scanned > most {
+		t.Errorf("%d bytes were gone over for a text of %d, want at most %d", scanned, len(text), most)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Parse(&text, "")
+	runtime.ReadMemStats(&after)
+	got, most := after.TotalAlloc-before.TotalAlloc, uint64(32*len(text)+4096)
+	if got > most {
+		t.Errorf("%d bytes were allocated for a text of %d, want at most %d", got, len(text), most)
+	}
+	t.Logf("%d bytes, %d gone over, %d allocated", len(text), scanned, got)
 }
 
 // FuzzParse holds the reading to a plain one that starts again at every brace.

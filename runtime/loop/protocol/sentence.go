@@ -14,6 +14,8 @@ const (
 
 const eitherForm = "Answer with exactly one JSON object and nothing else: " + codeForm + " or " + finalForm + "."
 
+const jsonText = `Keys and strings stand in double quotes; in a string write \" for a quote, \\ for a backslash and \n for a line end; no comments, no trailing commas.`
+
 const nativeText = "a program calls the tools, with tools.call."
 
 // Sentence tells the model what was wrong with its answer and what to do about it,
@@ -27,8 +29,7 @@ func Sentence(w Why) string {
 	case WhyNotAnObject:
 		return "the answer is JSON, but no object. " + eitherForm
 	case WhyMalformed:
-		return `the JSON of the answer is broken. Keys and strings stand in double quotes; in a string write \" for a quote, \\ for a backslash and \n for a line end; ` +
-			"no comments, no trailing commas. A program alone is no message: it belongs into the code of " + codeForm + "."
+		return "the JSON of the answer is broken. " + jsonText + " A program alone is no message: it belongs into the code of " + codeForm + "."
 	case WhyTruncated:
 		return "the answer ends before its JSON object does. Send the whole object again, and make it shorter: a smaller program, or a smaller output."
 	case WhyUnknownType:
@@ -59,8 +60,11 @@ func (m Message) sentence() string {
 	if m.Native && m.Why != WhyNativeCall {
 		text += " Do not call functions: " + nativeText
 	}
+	if m.Broken {
+		text += " Another object of the answer breaks JSON, and was not read. " + jsonText
+	}
 	if m.Cut && m.Why != WhyTruncated {
-		text += " The answer was cut off at the bound of its tokens: be shorter."
+		text += " The answer ends too early: be shorter."
 	}
 	return text
 }
