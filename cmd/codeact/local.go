@@ -119,7 +119,7 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 		return loop.Outcome{}, fmt.Errorf("the manifest cannot be run: the decision about it is %s", plan.Verb)
 	}
 	l.m.run.Status = agentrun.Settle(l.op, l.look(), plan, agentrun.Done{Pinned: true, Launched: true})
-	l.warn(plan.Pin.Bundle.Tools)
+	l.warn(plan.Pin.Bundle)
 	o, err := l.execute(ctx, plan.Pin)
 	if err != nil {
 		return o, err
