@@ -53,6 +53,8 @@ var own = map[reflect.Type]func(apiextensionsv1.JSONSchemaProps) bool{
 			return strings.HasPrefix(v.Rule, "duration(self)")
 		})
 	},
+	// It takes every number as it is spelled (TestNumber).
+	reflect.TypeFor[v1alpha1.Number](): func(s apiextensionsv1.JSONSchemaProps) bool { return s.Type == "number" },
 	// TestSpecsAreDecodable looks at the quantities in it.
 	reflect.TypeFor[corev1.ResourceList](): func(apiextensionsv1.JSONSchemaProps) bool { return true },
 }
