@@ -176,7 +176,7 @@ var _ = Describe("an agent", func() {
 
 	It("asks again when its model is busy", func(ctx SpecContext) {
 		s.model(ctx, []script.Turn{code(callTool, func(t *script.Turn) {
-			t.Status, t.Times, t.RetryAfter, t.Error = 429, 1, "1", "busy"
+			t.Status, t.Times, t.RetryAfter = 429, 1, "1"
 		})})
 		run := succeeds(ctx, s.agent(ctx))
 		Expect(run.Status.Execution.Steps[0].Attempts).To(BeEquivalentTo(2))
