@@ -122,8 +122,13 @@ var _ = Describe("what is refused before anything runs", func() {
 				g.Tool.InputSchema, g.Tool.OutputSchema = jsonOf(large), jsonOf(large)
 			})
 		}
-		run = fails(ctx, s.code(ctx, plain, names), contract.ReasonBundleTooLarge)
+		s.recipe(ctx, "large", plain, func(r *v1alpha1.RecipeSpec) { r.Tools = names })
+		run = fails(ctx, s.run(ctx, "large", ofRecipe("large"), input(`{}`)), contract.ReasonBundleTooLarge)
 		Expect(pods(ctx, run)).To(BeEmpty())
+		By("leaving a program that nobody reviewed without tools whose catalogue is too long")
+		run = succeeds(ctx, s.code(ctx, plain, names))
+		Expect(run.Status.Pinned.Tools).To(BeEmpty())
+		Expect(meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionCatalogueComplete).Reason).To(Equal("CatalogueEmpty"))
 	})
 
 	It("refuses an expired grant and says when it ended", func(ctx SpecContext) {
