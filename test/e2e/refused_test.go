@@ -123,7 +123,7 @@ var _ = Describe("what is refused before anything runs", func() {
 			})
 		}
 		s.recipe(ctx, "large", plain, func(r *v1alpha1.RecipeSpec) { r.Tools = names })
-		run = fails(ctx, s.run(ctx, "large", ofRecipe("large")), contract.ReasonBundleTooLarge)
+		run = fails(ctx, s.run(ctx, "large", ofRecipe("large"), input(`{}`)), contract.ReasonBundleTooLarge)
 		Expect(pods(ctx, run)).To(BeEmpty())
 		By("leaving a program that nobody reviewed without tools whose catalogue is too long")
 		run = succeeds(ctx, s.code(ctx, plain, names))
