@@ -27,8 +27,8 @@ type progress struct{ w io.Writer }
 // Write implements io.Writer.
 func (p progress) Write(line []byte) (int, error) {
 	var e loop.Event
-	if json.Unmarshal(line, &e) != nil {
-		return len(line), nil
+	if err := json.Unmarshal(line, &e); err != nil {
+		return 0, err
 	}
 	if text := told(e); text != "" {
 		if _, err := io.WriteString(p.w, plain(text)+"\n"); err != nil {
@@ -57,6 +57,7 @@ func told(e loop.Event) string {
 		return "  the answer is no message"
 	case loop.EventFinal:
 		return "  that is the output"
+	default: // of a call, or of nothing that a person waits for
 	}
 	if e.Tool == "" || e.Type == loop.EventLatched {
 		return ""

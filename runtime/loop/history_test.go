@@ -12,8 +12,6 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-func ptr(s string) *string { return &s }
-
 func TestHistory(t *testing.T) {
 	long := strings.Repeat("x", maxHistoryBytes/2)
 	tests := map[string]struct {
@@ -24,16 +22,16 @@ func TestHistory(t *testing.T) {
 		dropped  string
 	}{
 		"nothing yet":        {},
-		"no bound":           {0, []*string{ptr("a"), ptr("b"), ptr("c")}, "f", []string{"a", "f", "b", "f", "c", "f"}, ""},
-		"exactly the bound":  {4, []*string{ptr("a"), ptr("b")}, "f", []string{"a", "f", "b", "f"}, ""},
-		"pairs are dropped":  {5, []*string{ptr("a"), ptr("b"), ptr("c"), ptr("d")}, "f", []string{"c", "f", "d", "f"}, "4"},
-		"the newest stays":   {1, []*string{ptr("a"), ptr("b")}, "f", []string{"b", "f"}, "2"},
-		"no answer":          {0, []*string{nil, ptr(" \n"), ptr("b")}, "f", []string{"f", "f", "b", "f"}, ""},
-		"what counts of one": {2, []*string{nil, ptr("b")}, "f", []string{"b", "f"}, "1"},
-		"bytes":              {0, []*string{ptr("a"), ptr("b"), ptr(long)}, "f", []string{"a", "f", "b", "f", long, "f"}, ""},
-		"too many bytes":     {0, []*string{ptr("a"), ptr(long), ptr(long)}, "f", []string{long, "f"}, "4"},
-		"one is too long":    {0, []*string{ptr("a"), ptr(long + long + "x")}, "f", []string{long + long + "x", "f"}, "2"},
-		"the run is over":    {0, []*string{ptr("a")}, "", nil, ""},
+		"no bound":           {0, []*string{new("a"), new("b"), new("c")}, "f", []string{"a", "f", "b", "f", "c", "f"}, ""},
+		"exactly the bound":  {4, []*string{new("a"), new("b")}, "f", []string{"a", "f", "b", "f"}, ""},
+		"pairs are dropped":  {5, []*string{new("a"), new("b"), new("c"), new("d")}, "f", []string{"c", "f", "d", "f"}, "4"},
+		"the newest stays":   {1, []*string{new("a"), new("b")}, "f", []string{"b", "f"}, "2"},
+		"no answer":          {0, []*string{nil, new(" \n"), new("b")}, "f", []string{"f", "f", "b", "f"}, ""},
+		"what counts of one": {2, []*string{nil, new("b")}, "f", []string{"b", "f"}, "1"},
+		"bytes":              {0, []*string{new("a"), new("b"), new(long)}, "f", []string{"a", "f", "b", "f", long, "f"}, ""},
+		"too many bytes":     {0, []*string{new("a"), new(long), new(long)}, "f", []string{long, "f"}, "4"},
+		"one is too long":    {0, []*string{new("a"), new(long + long + "x")}, "f", []string{long + long + "x", "f"}, "2"},
+		"the run is over":    {0, []*string{new("a")}, "", nil, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +63,7 @@ func TestHistory(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	counted := func(in, out int64) ModelAnswer { return ModelAnswer{Counted: true, InputTokens: in, OutputTokens: out} }
-	uncounted := ModelAnswer{Text: ptr("12345"), Reasoning: "6789"}
+	uncounted := ModelAnswer{Text: new("12345"), Reasoning: "6789"}
 	tests := map[string]struct {
 		answers []ModelAnswer
 		most    int64

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -22,7 +23,7 @@ func CodeID(step int64) string { return fmt.Sprintf("code_execution_%d", step) }
 // program executes one program of the model in one fresh execution.
 func (a *agent) program(ctx context.Context, s *contract.Step, source string) turn {
 	s.Kind = contract.StepCode
-	a.tell(append(a.steps[:len(a.steps):len(a.steps)], *s))
+	a.tell(append(slices.Clip(a.steps), *s))
 	a.Events.step(a.Bundle, Event{Type: EventProgramStarted, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool})
 	start := a.Now()
 	x := a.broker.Next()

@@ -73,7 +73,7 @@ var streams = map[string]wild{
 	},
 	"Azure: filtered": {
 		body: frames(chunk(`"delta":{"content":"x"}`), chunk(`"delta":{},"finish_reason":"content_filter"`), "[DONE]"),
-		want: loop.ModelAnswer{Text: str2("x"), FinishReason: "content_filter", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), FinishReason: "content_filter", Attempts: 1},
 	},
 	"Ollama: an empty finish reason with every chunk": {
 		body: frames(chunk(`"delta":{"role":"assistant","content":"x"},"finish_reason":""`), chunk(`"delta":{"role":"assistant","content":"y"},"finish_reason":""`),
@@ -82,14 +82,14 @@ var streams = map[string]wild{
 	},
 	"Ollama: reasoning": {
 		body: frames(chunk(`"delta":{"role":"assistant","content":"","reasoning":"hm"},"finish_reason":null`), chunk(`"delta":{"content":"x"},"finish_reason":"stop"`), "[DONE]"),
-		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"vLLM: reasoning_content, a stop_reason, usage with every chunk": {
 		body: frames(chunk(`"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`),
 			chunk(`"delta":{"reasoning_content":"hm"},"finish_reason":null`), chunk(`"delta":{"content":"x"},"finish_reason":null`),
 			`{"choices":[{"index":0,"delta":{"content":"y"},"finish_reason":"stop","stop_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`,
 			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, "[DONE]"),
-		want: counted(loop.ModelAnswer{Text: str2("xy"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 2),
+		want: counted(loop.ModelAnswer{Text: new("xy"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 2),
 	},
 	"vLLM: aborted, as if it were done": {
 		body:      frames(chunk(`"delta":{"content":"x"}`), chunk(`"delta":{"content":""},"finish_reason":"abort"`), "[DONE]"),
@@ -115,7 +115,7 @@ var streams = map[string]wild{
 		body: ": \n\n" + frames(`{"choices":[{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}],"timings":{"prompt_n":1}}`,
 			chunk(`"finish_reason":null,"delta":{"reasoning_content":"hm"}`)) + ":\n\n: keep-alive\n\n" +
 			frames(chunk(`"finish_reason":null,"delta":{"content":"x"}`), chunk(stopped), `{"choices":[],"usage":{"completion_tokens":4,"prompt_tokens":3,"total_tokens":7},"timings":{}}`, "[DONE]"),
-		want: counted(loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 4),
+		want: counted(loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 4),
 	},
 	"llama.cpp: an error inside a 200": {
 		body:      frames(`{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9}}`),
@@ -123,11 +123,11 @@ var streams = map[string]wild{
 	},
 	"the same reasoning under two names": {
 		body: frames(chunk(`"delta":{"reasoning_content":"hm","reasoning":"hm","content":"x"}`), chunk(stopped), "[DONE]"),
-		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"Envoy AI Gateway, OpenRouter: reasoning as an object, or a list": {
 		body: frames(chunk(`"delta":{"reasoning_content":{"text":"h"}}`), chunk(`"delta":{"reasoning":[{"type":"reasoning.text","text":"m"}],"content":"x"}`), chunk(stopped), "[DONE]"),
-		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"LiteLLM: an event named error": {
 		body:      frames(chunk(`"delta":{"content":"x"}`)) + "event: error\ndata: {\"type\":\"api_error\",\"message\":\"Internal server error\"}\n\n",
@@ -144,7 +144,7 @@ var streams = map[string]wild{
 	"Mistral: thinking as a part of the content": {
 		body: frames(chunk(`"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]},"finish_reason":null`),
 			chunk(`"delta":{"content":[{"type":"text","text":"x"}]},"finish_reason":null`), chunk(stopped), "[DONE]"),
-		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"OpenRouter: comments": {
 		body: ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" + frames(chunk(`"delta":{"content":"x"},"native_finish_reason":null`), chunk(stopped), "[DONE]"),
@@ -206,10 +206,10 @@ var streams = map[string]wild{
 var documents = map[string]wild{
 	"null content":              {body: `{"choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":"stop"}]}`, want: loop.ModelAnswer{FinishReason: "stop", Attempts: 1}},
 	"parts":                     {body: `{"choices":[{"message":{"content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{}},{"type":"text","text":"y"}]},"finish_reason":"stop"}]}`, want: said("xy")},
-	"thinking parts":            {body: `{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"x"}]},"finish_reason":"stop"}]}`, want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}},
+	"thinking parts":            {body: `{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"x"}]},"finish_reason":"stop"}]}`, want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}},
 	"a refusal":                 {body: `{"choices":[{"message":{"content":null,"refusal":"I cannot"},"finish_reason":"stop"}]}`, want: said("I cannot")},
 	"no usage, odd members":     {body: `{"id":1,"created":"now","choices":[{"index":0,"message":{"content":"x","tool_calls":null},"finish_reason":"stop","logprobs":[]}],"usage":null}`, want: said("x")},
-	"no finish reason":          {body: `{"choices":[{"message":{"content":"x"}}]}`, want: loop.ModelAnswer{Text: str2("x"), Attempts: 1}},
+	"no finish reason":          {body: `{"choices":[{"message":{"content":"x"}}]}`, want: loop.ModelAnswer{Text: new("x"), Attempts: 1}},
 	"usage in floats":           {body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3.0,"completion_tokens":4e0}}`, want: counted(said("x"), 3, 4)},
 	"usage that is none":        {body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-3,"completion_tokens":1e300}}`, want: said("x")},
 	"blanks before it":          {body: "\n \n" + `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, want: said("x")},
@@ -234,12 +234,12 @@ var documents = map[string]wild{
 		api: contract.ModelAPIResponses,
 		body: `{"status":"completed","error":null,"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"content":null},{"type":"web_search_call"},
 			{"type":"message","content":[{"type":"output_text","text":"x"},{"type":"output_text","text":"y"}]}],"usage":{"input_tokens":3,"output_tokens":4,"output_tokens_details":{"reasoning_tokens":1}}}`,
-		want: counted(loop.ModelAnswer{Text: str2("xy"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 4),
+		want: counted(loop.ModelAnswer{Text: new("xy"), Reasoning: "hm", FinishReason: "stop", Attempts: 1}, 3, 4),
 	},
 	"Responses: reasoning text": {
 		api:  contract.ModelAPIResponses,
 		body: `{"status":"completed","output":[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]},{"type":"message","content":[{"type":"output_text","text":"x"}]}]}`,
-		want: loop.ModelAnswer{Text: str2("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
+		want: loop.ModelAnswer{Text: new("x"), Reasoning: "hm", FinishReason: "stop", Attempts: 1},
 	},
 	"Responses: still at it": {api: contract.ModelAPIResponses, body: `{"status":"in_progress","output":[]}`, wantError: "not completed"},
 	"Responses: failed":      {api: contract.ModelAPIResponses, body: `{"status":"failed","error":{"code":"invalid_prompt","message":"m"}}`, wantError: "is an error (invalid_prompt)"},

@@ -111,8 +111,6 @@ func play(t *testing.T, x script.Script) (*script.Server, string) {
 	return s, h.URL + "/s/one/v1"
 }
 
-func str2(s string) *string { return &s }
-
 // TestScripts plays each script to both APIs, streaming and not: the answers are
 // the same.
 func TestScripts(t *testing.T) {
@@ -125,20 +123,20 @@ func TestScripts(t *testing.T) {
 		wantWaits []time.Duration
 	}{
 		"an answer":                         {turns: []script.Turn{{Text: long, Usage: used}}, want: loop.ModelAnswer{Text: &long, FinishReason: "stop", InputTokens: 90, OutputTokens: 12, Counted: true, Attempts: 1}},
-		"no usage":                          {turns: []script.Turn{{Text: "x"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 1}},
-		"reasoning":                         {turns: []script.Turn{{Text: "<think>a</think>x", Reasoning: "hm, so"}}, want: loop.ModelAnswer{Text: str2("<think>a</think>x"), Reasoning: "hm, so", FinishReason: "stop", Attempts: 1}},
-		"truncated":                         {turns: []script.Turn{{Text: "x", FinishReason: "length"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "length", Attempts: 1}},
-		"filtered":                          {turns: []script.Turn{{Text: "x", FinishReason: "content_filter"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "content_filter", Attempts: 1}},
+		"no usage":                          {turns: []script.Turn{{Text: "x"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 1}},
+		"reasoning":                         {turns: []script.Turn{{Text: "<think>a</think>x", Reasoning: "hm, so"}}, want: loop.ModelAnswer{Text: new("<think>a</think>x"), Reasoning: "hm, so", FinishReason: "stop", Attempts: 1}},
+		"truncated":                         {turns: []script.Turn{{Text: "x", FinishReason: "length"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "length", Attempts: 1}},
+		"filtered":                          {turns: []script.Turn{{Text: "x", FinishReason: "content_filter"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "content_filter", Attempts: 1}},
 		"tool calls":                        {turns: []script.Turn{{ToolCalls: []script.ToolCall{{Name: "a", Arguments: "{}"}, {Name: "a", Arguments: "{}"}}}}, want: loop.ModelAnswer{ToolCalls: 2, FinishReason: "tool_calls", Attempts: 1}},
 		"no text":                           {turns: []script.Turn{{}}, want: loop.ModelAnswer{FinishReason: "stop", Attempts: 1}},
-		"429 twice":                         {turns: []script.Turn{{Text: "x", Status: 429, Times: 2, RetryAfter: "7"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 3}, wantWaits: []time.Duration{7 * time.Second, 7 * time.Second}},
-		"500 once":                          {turns: []script.Turn{{Text: "x", Status: 500, Times: 1}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
-		"a long wait":                       {turns: []script.Turn{{Text: "x", Status: 503, Times: 1, RetryAfter: "3600"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{30 * time.Second}},
+		"429 twice":                         {turns: []script.Turn{{Text: "x", Status: 429, Times: 2, RetryAfter: "7"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 3}, wantWaits: []time.Duration{7 * time.Second, 7 * time.Second}},
+		"500 once":                          {turns: []script.Turn{{Text: "x", Status: 500, Times: 1}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
+		"a long wait":                       {turns: []script.Turn{{Text: "x", Status: 503, Times: 1, RetryAfter: "3600"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{30 * time.Second}},
 		"429 always":                        {turns: []script.Turn{{Status: 429, Times: 9}}, want: loop.ModelAnswer{Attempts: 3}, wantError: "asked 3 times: it answered with status 429 (scripted_error)", wantWaits: []time.Duration{time.Millisecond, 2 * time.Millisecond}},
 		"401":                               {turns: []script.Turn{{Status: 401}}, want: loop.ModelAnswer{Attempts: 1}, wantError: "no answer: it answered with status 401"},
-		"an error in a 200, then an answer": {turns: []script.Turn{{Text: "lost lost lost lost lost", Error: "overloaded"}, {Text: "x"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
-		"no connection, then an answer":     {turns: []script.Turn{{Cut: script.CutBefore}, {Text: "x"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
-		"cut in a frame, then an answer":    {turns: []script.Turn{{Text: long, Cut: script.CutFrame}, {Text: "x"}}, want: loop.ModelAnswer{Text: str2("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
+		"an error in a 200, then an answer": {turns: []script.Turn{{Text: "lost lost lost lost lost", Error: "overloaded"}, {Text: "x"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
+		"no connection, then an answer":     {turns: []script.Turn{{Cut: script.CutBefore}, {Text: "x"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
+		"cut in a frame, then an answer":    {turns: []script.Turn{{Text: long, Cut: script.CutFrame}, {Text: "x"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
 	} {
 		for _, api := range []contract.ModelAPI{contract.ModelAPIChat, contract.ModelAPIResponses} {
 			for _, streaming := range []script.Streaming{script.StreamAsAsked, script.StreamIgnored} {
