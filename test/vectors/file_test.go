@@ -2,7 +2,6 @@ package vectors_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 )
 
@@ -11,15 +10,10 @@ import (
 func casesOf[C any](t *testing.T, form string) []C {
 	t.Helper()
 	var file struct {
+		About string            `json:"about"`
 		Cases []json.RawMessage `json:"cases"`
 	}
-	b, err := os.ReadFile("broker.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &file); err != nil {
-		t.Fatal(err)
-	}
+	load(t, "broker.json", &file)
 	var out []C
 	for _, raw := range file.Cases {
 		var head struct {
