@@ -3,11 +3,33 @@ package contract
 import "encoding/json"
 
 // Protocol says how a model is told to act.
-// +kubebuilder:validation:Enum=Code
+// +kubebuilder:validation:Enum=Code;Tools
 type Protocol string
 
-// ProtocolCode has the model answer with one JSON object: a program, or the end.
-const ProtocolCode Protocol = "Code"
+// The protocols.
+const (
+	// ProtocolCode has the model answer with one JSON object: a program, or the end.
+	ProtocolCode Protocol = "Code"
+	// ProtocolTools offers the model native tools: run_code, recipes, and the tools
+	// of the run. An answer that calls none is the end.
+	ProtocolTools Protocol = "Tools"
+)
+
+// RunCodeTool is the native tool that executes a program of the model.
+const RunCodeTool = "run_code"
+
+// Transcript says whether the contents of a run are kept.
+// +kubebuilder:validation:Enum=Full;None
+type Transcript string
+
+// The transcripts.
+const (
+	// TranscriptFull keeps every message, program, argument and result, in a ConfigMap
+	// of the run and on the standard output of its pod.
+	TranscriptFull Transcript = "Full"
+	// TranscriptNone keeps none of these anywhere.
+	TranscriptNone Transcript = "None"
+)
 
 // Finalize says what ends an agent's run.
 // +kubebuilder:validation:Enum=Direct;Model
@@ -71,6 +93,31 @@ type PinnedAgent struct {
 	MaxItems int64        `json:"maxItems,omitempty"`
 	Model    PinnedModel  `json:"model"`
 	Options  ModelOptions `json:"options"`
+	// Recipes are offered to the model as one tool each (ProtocolTools).
+	Recipes []PinnedRecipeTool `json:"recipes,omitempty"`
+}
+
+// PinnedRecipeTool is a Recipe that a model may call as one tool.
+type PinnedRecipeTool struct {
+	PinnedRecipe
+	Description  string          `json:"description,omitempty"`
+	Source       string          `json:"source"`
+	SourceDigest string          `json:"sourceDigest"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// Limits are those of one call of the recipe.
+	Limits Limits `json:"limits"`
+	// Tools are the names that it declares; each is a tool of the bundle.
+	Tools []string `json:"tools,omitempty"`
+}
+
+// ModelToolCall is one native tool call of a model.
+type ModelToolCall struct {
+	// ID is the model's own, "" when it gave none.
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name"`
+	// Arguments is the text that the model gave, which may be no JSON.
+	Arguments string `json:"arguments"`
 }
 
 // PinnedModel is the one endpoint that a run may ask.
@@ -106,12 +153,14 @@ type ModelOptions struct {
 }
 
 // StepKind says what one answer of the model was.
-// +kubebuilder:validation:Enum=Code;Final;ProtocolError;Refused;ModelError
+// +kubebuilder:validation:Enum=Code;Tools;Final;ProtocolError;Refused;ModelError
 type StepKind string
 
 // The kinds of step.
 const (
-	StepCode          StepKind = "Code"
+	StepCode StepKind = "Code"
+	// StepTools is an answer that calls native tools.
+	StepTools         StepKind = "Tools"
 	StepFinal         StepKind = "Final"
 	StepProtocolError StepKind = "ProtocolError"
 	// StepRefused is a program that came where only the end was allowed.
@@ -158,7 +207,38 @@ type Step struct {
 	// programMs is the time of the program, in milliseconds.
 	// +optional
 	ProgramMs int64 `json:"programMs,omitempty"`
-	// calls counts the admitted tool calls of the program.
+	// calls counts the admitted tool calls of the step.
 	// +optional
 	Calls int64 `json:"calls,omitempty"`
+	// toolCalls counts the native tool calls of the answer.
+	// +optional
+	ToolCalls int64 `json:"toolCalls,omitempty"`
+	// tools are the first of these, in their order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Tools []StepTool `json:"tools,omitempty"`
+}
+
+// MaxStepTools bounds the native tool calls that a Step lists.
+const MaxStepTools = 8
+
+// StepTool is one native tool call of a step and what came of it.
+// +kubebuilder:object:generate=true
+type StepTool struct {
+	// name is the tool's, the recipe's, or run_code.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+	// reason says why the call failed; empty for one that succeeded.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+	// programDigest is the digest of the program of run_code or of the recipe.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	ProgramDigest string `json:"programDigest,omitempty"`
+	// ms is the time of the call, in milliseconds.
+	// +optional
+	Ms int64 `json:"ms,omitempty"`
 }

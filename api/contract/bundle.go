@@ -42,6 +42,10 @@ type Bundle struct {
 	// Catalogue is what the author of a program that nobody has reviewed could know
 	// of its tools; nil for a Recipe's.
 	Catalogue *PinnedCatalogue `json:"catalogue,omitempty"`
+	// Transcript says whether the run's contents are kept; empty is Full.
+	Transcript Transcript `json:"transcript,omitempty"`
+	// TraceParent is the W3C traceparent of whoever asked for the run, or "".
+	TraceParent string `json:"traceParent,omitempty"`
 	// Operator is what the operator's administrator decided for this run.
 	Operator OperatorPolicy `json:"operator"`
 }
@@ -101,6 +105,13 @@ type PinnedTool struct {
 	// Constraints must hold for every call, ResultConstraints for every result.
 	Constraints       []Constraint `json:"constraints,omitempty"`
 	ResultConstraints []Constraint `json:"resultConstraints,omitempty"`
+	// Direct says that the model may call the tool itself (ProtocolTools).
+	Direct bool `json:"direct,omitempty"`
+	// NotFromCode keeps the tool from the programs of the run or of its model. A
+	// recipe of the agent that declares the tool may call it nevertheless.
+	NotFromCode bool `json:"notFromCode,omitempty"`
+	// Approval says whether somebody must approve each direct call; empty is Never.
+	Approval Approval `json:"approval,omitempty"`
 }
 
 // Retry says how often a call that is not Effectful is tried. Every attempt has

@@ -64,9 +64,18 @@ type Execution struct {
 	// +listMapKey=step
 	// +kubebuilder:validation:MaxItems=256
 	Steps []Step `json:"steps,omitempty"`
+	// pending are the calls that wait for somebody's answer.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=8
+	Pending []Pending `json:"pending,omitempty"`
 	// media names the pictures that the tools left for the run's result.
 	// +optional
 	Media *MediaRef `json:"media,omitempty"`
+	// transcript names where the run's contents are kept.
+	// +optional
+	Transcript *TranscriptRef `json:"transcript,omitempty"`
 	// usage says what the execution used.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`

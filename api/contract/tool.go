@@ -119,6 +119,9 @@ type Tool struct {
 	CodeAct      CodeActPolicy   `json:"codeAct"`
 	Profile      Profile         `json:"profile"`
 	Capabilities []string        `json:"capabilities,omitempty"`
+	// Deferred says that the result comes later, from somebody who answers the call
+	// in the run's spec.resolutions. Code cannot wait for it.
+	Deferred bool `json:"deferred,omitempty"`
 }
 
 // Digest returns the digest of the declaration's canonical JSON, with the

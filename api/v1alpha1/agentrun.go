@@ -8,12 +8,12 @@ import (
 )
 
 // ExecutionDigest returns the digest of what the spec asks to be executed: all
-// of it but cancel, ttlAfterFinished and startDeadline. Another digest is an
+// of it but cancel, ttlAfterFinished, startDeadline and resolutions. Another digest is an
 // explicit re-execution, so no default may ever be added to the spec in a way
 // that changes the digest of an object that is already stored.
 func (r *AgentRun) ExecutionDigest() (string, error) {
 	spec := r.Spec
-	spec.Cancel, spec.TTLAfterFinished, spec.StartDeadline = false, nil, nil
+	spec.Cancel, spec.TTLAfterFinished, spec.StartDeadline, spec.Resolutions = false, nil, nil, nil
 	b, err := contract.Canonical(spec)
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 
 // AgentSpec has a model write the programs: one after another, each executed like
 // a program of the tenant's own, until one of them gives the output.
+// +kubebuilder:validation:XValidation:rule="!has(self.recipes) || self.recipes.size() == 0 || self.protocol == 'Tools'",message="recipes are offered to a model as tools: set protocol to Tools"
 type AgentSpec struct {
 	// model is the metadata.name of a ToolGrant of kind Model: the one endpoint that
 	// the run may ask.
@@ -15,7 +16,8 @@ type AgentSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Model string `json:"model"`
-	// protocol says how the model is told to act.
+	// protocol says how the model is told to act: Code has it answer with programs;
+	// Tools offers it run_code, the recipes and the tools as native tools.
 	// +optional
 	// +kubebuilder:default=Code
 	Protocol contract.Protocol `json:"protocol,omitempty"`
@@ -39,6 +41,14 @@ type AgentSpec struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_-]{1,64}$`
 	Tools []string `json:"tools,omitempty"`
+	// recipes names the Recipes that the model is offered as one tool each, in protocol
+	// Tools.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Recipes []string `json:"recipes,omitempty"`
 	// finalize is Direct: the first usable result of a program is the output; or
 	// Model: the model ends the run itself, after a program succeeded.
 	// +optional

@@ -9,7 +9,7 @@ import (
 )
 
 // AgentRunSpec asks for one run: of one program, or of an agent. A change of anything but
-// cancel, ttlAfterFinished and startDeadline is an explicit re-execution, with
+// cancel, ttlAfterFinished, startDeadline and resolutions is an explicit re-execution, with
 // new effects.
 // +kubebuilder:validation:XValidation:rule="[has(self.recipe), has(self.code), has(self.agent)].filter(x, x).size() == 1",message="set exactly one of spec.recipe, spec.code and spec.agent"
 type AgentRunSpec struct {
@@ -52,10 +52,42 @@ type AgentRunSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('8760h')",message="ttlAfterFinished must lie between 0s and 8760h"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+	// transcript says whether the contents of the run (messages, programs, arguments and
+	// results) are kept, in a ConfigMap of the run and in the log of its pod.
+	// +optional
+	// +kubebuilder:validation:Enum=Full;None
+	Transcript contract.Transcript `json:"transcript,omitempty"`
+	// resolutions answer the calls that wait in status.pending. Only who may update the
+	// virtual subresource agentruns/approve may change them. They never start anything.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=256
+	Resolutions []Resolution `json:"resolutions,omitempty"`
 	// pod says how the runtime pod is scheduled. A tenant never chooses the
 	// image or the ServiceAccount.
 	// +optional
 	Pod *PodOptions `json:"pod,omitempty"`
+}
+
+// Resolution answers one call that waits.
+type Resolution struct {
+	// id is that of the entry in status.pending.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+	// decision is Approve or Deny.
+	// +required
+	Decision contract.Decision `json:"decision"`
+	// result is the result of a deferred call: any JSON, at most 64 KiB.
+	// +optional
+	Result *apiextensionsv1.JSON `json:"result,omitempty"`
+	// by is the name of the user who answers: the one who writes this.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by"`
 }
 
 // RecipeReference names a Recipe of the run's namespace.
@@ -226,6 +258,13 @@ type AgentRunStatus struct {
 	// execution is the report of the runtime pod, which owns it.
 	// +optional
 	Execution *contract.Execution `json:"execution,omitempty"`
+	// pending are the calls of the execution that wait for somebody's answer in
+	// spec.resolutions.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=8
+	Pending []contract.Pending `json:"pending,omitempty"`
 	// previous is the report of the execution generation before this one, without
 	// its output: its effects stand.
 	// +optional

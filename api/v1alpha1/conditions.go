@@ -45,6 +45,10 @@ const (
 	ReasonRunning   = "Running"
 	ReasonStopping  = "Stopping"
 	ReasonSucceeded = "Succeeded"
+	// ReasonAwaitingApproval and ReasonAwaitingResult say that a run waits for an
+	// answer in spec.resolutions.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	ReasonAwaitingResult   = "AwaitingResult"
 )
 
 // Reasons of ConditionCatalogueComplete, one for each step of a catalogue.
@@ -66,6 +70,9 @@ const (
 	// ConfigMap and the pod: it tells which spec a pod executes when the status
 	// write that should have said so was lost.
 	AnnotationExecutionDigest = "codeact.dev/execution-digest"
+	// AnnotationTraceParent is what a tenant may set on an AgentRun: the W3C
+	// traceparent of the span that its spans belong below.
+	AnnotationTraceParent = "codeact.dev/traceparent"
 	// AnnotationBundleDigest is the digest of the pinned bundle, on the ConfigMap and the pod.
 	AnnotationBundleDigest = "codeact.dev/bundle-digest"
 )

@@ -18,7 +18,7 @@ func (g *ToolGrant) Declaration() contract.Tool {
 	t := contract.Tool{
 		Name: d.Name, Description: d.Description,
 		InputSchema: rawJSON(d.InputSchema), OutputSchema: rawJSON(d.OutputSchema),
-		Kind: d.Kind, Effect: d.Effect, CodeAct: d.CodeAct,
+		Kind: d.Kind, Effect: d.Effect, CodeAct: d.CodeAct, Deferred: d.Deferred,
 	}
 	if d.Dependencies != nil {
 		t.Profile, t.Capabilities = d.Dependencies.Profile, d.Dependencies.Capabilities

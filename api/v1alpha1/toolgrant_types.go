@@ -93,6 +93,10 @@ type ToolDeclaration struct {
 	// +optional
 	// +kubebuilder:default=Inherit
 	CodeAct contract.CodeActPolicy `json:"codeAct,omitempty"`
+	// deferred says that the result comes later, from whoever answers the call in the
+	// run's spec.resolutions. Only a model can call such a tool, in protocol Tools.
+	// +optional
+	Deferred bool `json:"deferred,omitempty"`
 	// dependencies says what host context the tool needs.
 	// +optional
 	Dependencies *ToolDependencies `json:"dependencies,omitempty"`

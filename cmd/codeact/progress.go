@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/codeact-dev/codeact-operator/runtime/loop"
+	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
 // progressTo is where the events of an agent's run go: a line for a person on a
@@ -26,7 +26,7 @@ type progress struct{ w io.Writer }
 
 // Write implements io.Writer.
 func (p progress) Write(line []byte) (int, error) {
-	var e loop.Event
+	var e contract.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return 0, err
 	}
@@ -39,34 +39,34 @@ func (p progress) Write(line []byte) (int, error) {
 }
 
 // told is an event in words, "" for one that says nothing to a person.
-func told(e loop.Event) string {
+func told(e contract.Event) string {
 	switch e.Type {
-	case loop.EventStepStarted:
+	case contract.EventStepStarted:
 		return fmt.Sprintf("step %d", e.Step)
-	case loop.EventModelRequested:
+	case contract.EventModelRequested:
 		return "  asking the model"
-	case loop.EventModelAnswered:
+	case contract.EventModelAnswered:
 		return "  the model answered" + ended(e) + tokensOf(e)
-	case loop.EventProgramStarted:
+	case contract.EventProgramStarted:
 		return "  running the program"
-	case loop.EventProgramFinished:
+	case contract.EventProgramFinished:
 		return "  the program ended: " + e.State + ended(e)
-	case loop.EventProgramRefused:
+	case contract.EventProgramRefused:
 		return "  the program was not run: only the end is taken now"
-	case loop.EventProtocolError:
+	case contract.EventProtocolError:
 		return "  the answer is no message"
-	case loop.EventFinal:
+	case contract.EventFinal:
 		return "  that is the output"
 	default: // of a call, or of nothing that a person waits for
 	}
-	if e.Tool == "" || e.Type == loop.EventLatched {
+	if e.Tool == "" || e.Type == contract.EventLatched {
 		return ""
 	}
 	return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
 }
 
 // ended is the reason and the time of what is over, as far as there are any.
-func ended(e loop.Event) string {
+func ended(e contract.Event) string {
 	var out strings.Builder
 	if e.Reason != "" {
 		fmt.Fprintf(&out, " (%s)", e.Reason)
@@ -77,7 +77,7 @@ func ended(e loop.Event) string {
 	return out.String()
 }
 
-func tokensOf(e loop.Event) string {
+func tokensOf(e contract.Event) string {
 	var out string
 	if e.InputTokens+e.OutputTokens > 0 {
 		out = fmt.Sprintf(", %d tokens in and %d out", e.InputTokens, e.OutputTokens)

@@ -117,9 +117,11 @@ func (a *agent) turns(ctx context.Context) (json.RawMessage, *contract.Fault) {
 // way out.
 func (a *agent) step(ctx context.Context, n int64) turn {
 	s := contract.Step{Step: n}
+	ctx, ended := a.Spans.Step(ctx, n)
+	defer func() { ended(s) }()
 	start := a.Now()
 	a.at.Store(n)
-	a.Events.step(a.Bundle, Event{Type: EventStepStarted, Step: n})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventStepStarted, Step: n})
 	answer, f := a.ask(ctx, &s)
 	t := turn{fault: f}
 	if f == nil {
@@ -131,8 +133,8 @@ func (a *agent) step(ctx context.Context, n int64) turn {
 	}
 	a.steps = append(a.steps, s)
 	a.tell(a.steps)
-	a.Events.step(a.Bundle, Event{
-		Type: EventStepFinished, Step: n, State: string(s.Kind), Reason: contract.Reason(s.Reason), DurationMs: a.Now().Sub(start).Milliseconds(),
+	a.Events.step(a.Bundle, contract.Event{
+		Type: contract.EventStepFinished, Step: n, State: string(s.Kind), Reason: contract.Reason(s.Reason), DurationMs: a.Now().Sub(start).Milliseconds(),
 	})
 	a.at.Store(0)
 	return t
@@ -142,9 +144,10 @@ func (a *agent) step(ctx context.Context, n int64) turn {
 // looked at.
 func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contract.Fault) {
 	r := ModelRequest{Messages: a.history.messages()}
-	a.Events.step(a.Bundle, Event{Type: EventModelRequested, Step: s.Step})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventModelRequested, Step: s.Step})
 	start := a.Now()
-	answer, err := a.Model.Ask(ctx, r)
+	inner, answered := a.Spans.Inference(ctx, r)
+	answer, err := a.Model.Ask(inner, r)
 	s.ModelMs, s.Attempts = a.Now().Sub(start).Milliseconds(), answer.Attempts
 	if answer.Counted {
 		s.InputTokens, s.OutputTokens = max(0, answer.InputTokens), max(0, answer.OutputTokens)
@@ -159,8 +162,9 @@ func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contra
 		f = contract.Faultf(contract.ReasonTokenBudgetExceeded,
 			"the run has used %d tokens of its model, more than its %d", a.tokens.total(), a.pinned.MaxTokens)
 	}
-	x := Event{
-		Type: EventModelAnswered, Step: s.Step, DurationMs: s.ModelMs,
+	answered(answer, f)
+	x := contract.Event{
+		Type: contract.EventModelAnswered, Step: s.Step, DurationMs: s.ModelMs,
 		InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Attempts: s.Attempts,
 	}
 	if f != nil {
@@ -181,7 +185,7 @@ func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) t
 			return a.program(ctx, s, m.Code)
 		}
 		s.Kind = contract.StepRefused
-		a.Events.step(a.Bundle, Event{Type: EventProgramRefused, Step: s.Step})
+		a.Events.step(a.Bundle, contract.Event{Type: contract.EventProgramRefused, Step: s.Step})
 		return turn{feedback: protocol.FinalizeMode()}
 	case protocol.Final:
 		s.Kind = contract.StepFinal
@@ -190,7 +194,7 @@ func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) t
 	}
 	s.Kind, s.Reason = contract.StepProtocolError, string(contract.ReasonProtocolError)
 	a.mistakes++
-	a.Events.step(a.Bundle, Event{Type: EventProtocolError, Step: s.Step, Reason: contract.ReasonProtocolError})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventProtocolError, Step: s.Step, Reason: contract.ReasonProtocolError})
 	if a.mistakes > contract.MaxProtocolErrors {
 		return turn{fault: contract.Faultf(contract.ReasonProtocolError,
 			"%d answers of the model were no message of the protocol", a.mistakes)}
@@ -204,7 +208,7 @@ func (a *agent) read(answer ModelAnswer) protocol.Message {
 	if answer.Text != nil && len(*answer.Text) > contract.MaxModelAnswerBytes {
 		return none(protocol.WhyTooLong)
 	}
-	if answer.ToolCalls > 0 {
+	if len(answer.ToolCalls) > 0 {
 		return none(protocol.WhyNativeCall)
 	}
 	m := protocol.Parse(answer.Text, answer.FinishReason)
@@ -222,7 +226,7 @@ func (a *agent) end(s *contract.Step, value json.RawMessage) turn {
 	if f := checked(a.output, value); f != nil {
 		return turn{fault: f}
 	}
-	a.Events.step(a.Bundle, Event{Type: EventFinal, Step: s.Step})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventFinal, Step: s.Step})
 	return turn{value: value}
 }
 

@@ -36,6 +36,10 @@ type Config struct {
 	Events *Events
 	// Model is who writes the programs, for a bundle with an agent.
 	Model Model
+	// Spans, when set, are told where the parts of an agent's run begin and end.
+	Spans Spans
+	// Desk is where direct calls wait for an answer; without one they are refused.
+	Desk Desk
 	// Steps, when set, is told the steps of an agent so far before each program and
 	// behind each step, one call at a time: for a journal that is written through.
 	// The last one may still be on its way. The slice is not changed any more.
@@ -68,6 +72,9 @@ type Outcome struct {
 // and executes these, until it ends or ctx does. A cause of ctx that is a
 // *contract.Fault becomes the run's.
 func Run(ctx context.Context, c Config) Outcome {
+	if c.Spans == nil {
+		c.Spans = noSpans{}
+	}
 	r := &run{Config: c, start: c.Now()}
 	c.Events.started(c.Bundle)
 	do := r.do

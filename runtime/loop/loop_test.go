@@ -153,7 +153,7 @@ func TestEvents(t *testing.T) {
 	Run(t.Context(), Config{Sandbox: callsGhost(returns(`"hunter2"`)), Bundle: b, Now: clock(), Events: NewEvents(&out, clock())})
 	var got []string
 	for line := range strings.Lines(out.String()) {
-		var e Event
+		var e contract.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,11 @@
 package loop
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
 
 // Role says who a message to the model is from.
 type Role string
@@ -10,17 +15,32 @@ const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
+	// RoleTool is the result of a native tool call.
+	RoleTool Role = "tool"
 )
 
 // Message is one message of the history that a model is shown.
 type Message struct {
 	Role Role
 	Text string
+	// ToolCalls are the native tool calls of an answer (RoleAssistant).
+	ToolCalls []contract.ModelToolCall
+	// ToolCallID is the call that this is the result of (RoleTool).
+	ToolCallID string
+}
+
+// ModelTool is one native tool that a model is offered.
+type ModelTool struct {
+	Name, Description string
+	// Parameters is the JSON Schema of the arguments: an object.
+	Parameters json.RawMessage
 }
 
 // ModelRequest asks the model once.
 type ModelRequest struct {
 	Messages []Message
+	// Tools are offered to the model; none in protocol Code.
+	Tools []ModelTool
 	// Delta, when set, is told of parts of the answer as they come: text, or
 	// reasoning, which never becomes part of the answer.
 	Delta func(text, reasoning string)
@@ -35,8 +55,9 @@ type ModelAnswer struct {
 	Reasoning string
 	// FinishReason is the endpoint's own word, "" when it gave none.
 	FinishReason string
-	// ToolCalls counts native tool calls, which nobody offered.
-	ToolCalls int
+	// ToolCalls are the native tool calls of the answer, in their order, offered or
+	// not.
+	ToolCalls []contract.ModelToolCall
 	// InputTokens and OutputTokens are the endpoint's count; Counted says that it
 	// gave one.
 	InputTokens, OutputTokens int64

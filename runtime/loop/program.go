@@ -24,10 +24,11 @@ func CodeID(step int64) string { return fmt.Sprintf("code_execution_%d", step) }
 func (a *agent) program(ctx context.Context, s *contract.Step, source string) turn {
 	s.Kind = contract.StepCode
 	a.tell(append(slices.Clip(a.steps), *s))
-	a.Events.step(a.Bundle, Event{Type: EventProgramStarted, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventProgramStarted, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool})
 	start := a.Now()
 	x := a.broker.Next()
-	res, err := a.Sandbox.Execute(ctx, sandbox.Program{Source: source, Input: a.Bundle.Input, Limits: a.Bundle.Limits}, x)
+	inner, done := a.Spans.Tool(ctx, CodeTool, CodeID(s.Step))
+	res, err := a.Sandbox.Execute(inner, sandbox.Program{Source: source, Input: a.Bundle.Input, Limits: a.Bundle.Limits}, x)
 	ended := x.End()
 	s.ProgramMs, s.Calls = a.Now().Sub(start).Milliseconds(), ended.Admitted
 	a.used.HeapBytes = max(a.used.HeapBytes, res.Usage.HeapBytes)
@@ -38,8 +39,9 @@ func (a *agent) program(ctx context.Context, s *contract.Step, source string) tu
 	}
 	// What the broker holds is true whatever the executor says.
 	f = contract.Worst(ended.Fault, f)
-	e := Event{
-		Type: EventProgramFinished, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool,
+	done(f)
+	e := contract.Event{
+		Type: contract.EventProgramFinished, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool,
 		State: string(contract.ResultSucceeded), DurationMs: s.ProgramMs,
 	}
 	if f != nil {

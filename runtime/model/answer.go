@@ -145,7 +145,7 @@ func (a *answer) whole() (loop.ModelAnswer, error) {
 		return loop.ModelAnswer{}, err
 	}
 	out := loop.ModelAnswer{
-		Reasoning: a.reasoning.String(), FinishReason: contract.Truncate(a.finish, 64), ToolCalls: len(a.calls),
+		Reasoning: a.reasoning.String(), FinishReason: contract.Truncate(a.finish, 64), ToolCalls: make([]contract.ModelToolCall, len(a.calls)),
 		InputTokens: a.input, OutputTokens: a.output, Counted: a.counted,
 	}
 	if a.text.Len() > 0 {

@@ -131,7 +131,7 @@ func (a *agentRun) asked() string {
 	rest := map[string]json.RawMessage{}
 	for k, v := range a.Spec {
 		switch k {
-		case "cancel", "ttlAfterFinished", "startDeadline":
+		case "cancel", "ttlAfterFinished", "startDeadline", "resolutions":
 		default:
 			rest[k] = v
 		}

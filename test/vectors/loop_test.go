@@ -253,14 +253,14 @@ func (c loopCase) compareFeedback(t *testing.T, told []string) {
 // that have none there.
 func neutral(t *testing.T, lines string) []string {
 	t.Helper()
-	names := map[loop.EventType]string{
-		loop.EventStepStarted: "StepStart", loop.EventModelRequested: "ModelRequest", loop.EventModelAnswered: "ModelResponse",
-		loop.EventProgramStarted: "ProgramStart", loop.EventProgramFinished: "ProgramEnd", loop.EventProgramRefused: "Refused",
-		loop.EventProtocolError: "ProtocolError", loop.EventFinal: "Final", loop.EventStepFinished: "StepEnd",
+	names := map[contract.EventType]string{
+		contract.EventStepStarted: "StepStart", contract.EventModelRequested: "ModelRequest", contract.EventModelAnswered: "ModelResponse",
+		contract.EventProgramStarted: "ProgramStart", contract.EventProgramFinished: "ProgramEnd", contract.EventProgramRefused: "Refused",
+		contract.EventProtocolError: "ProtocolError", contract.EventFinal: "Final", contract.EventStepFinished: "StepEnd",
 	}
 	out := []string{}
 	for line := range strings.Lines(lines) {
-		var e loop.Event
+		var e contract.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
