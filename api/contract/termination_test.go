@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func TestTerminationMessage(t *testing.T) {
 		"then what the steps used": {
 			func(e *Execution) { e.Steps, e.Calls = stepsOf(20), journalOf(2) },
 			func(e *Execution) bool {
-				return len(e.Steps) == 20 && e.Steps[0] == Step{Step: 1, Kind: StepCode, Reason: "JavaScriptError"} && len(e.Calls) == 4
+				return len(e.Steps) == 20 && reflect.DeepEqual(e.Steps[0], Step{Step: 1, Kind: StepCode, Reason: "JavaScriptError"}) && len(e.Calls) == 4
 			},
 		},
 		"then all but the last steps": {

@@ -44,7 +44,7 @@ func TestHistory(t *testing.T) {
 			if tc.dropped != "" {
 				prompt = "p\n\n(" + tc.dropped + " earlier messages of this conversation are left out.)"
 			}
-			if m[0] != (Message{RoleSystem, "s"}) || m[1] != (Message{RoleUser, prompt}) {
+			if diff := cmp.Diff([]Message{{Role: RoleSystem, Text: "s"}, {Role: RoleUser, Text: prompt}}, m[:2]); diff != "" {
 				t.Errorf("the first messages are %q", m[:2])
 			}
 			var got []string
@@ -99,7 +99,7 @@ func TestTokens(t *testing.T) {
 func TestWhatTheModelIsTold(t *testing.T) {
 	native := func(ctx context.Context, n int, r ModelRequest) (ModelAnswer, error) {
 		a, err := answers(code("return 8"))(ctx, n, r)
-		a.ToolCalls = 1
+		a.ToolCalls = make([]contract.ModelToolCall, 1)
 		return a, err
 	}
 	tests := map[string]struct {

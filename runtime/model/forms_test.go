@@ -172,11 +172,11 @@ var streams = map[string]wild{
 	"tool calls in pieces": {
 		body: frames(chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`), chunk(`"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`),
 			chunk(`"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"f"}}]}`), chunk(`"delta":{},"finish_reason":"tool_calls"`), "[DONE]"),
-		want: loop.ModelAnswer{FinishReason: "tool_calls", ToolCalls: 2, Attempts: 1},
+		want: loop.ModelAnswer{FinishReason: "tool_calls", ToolCalls: make([]contract.ModelToolCall, 2), Attempts: 1},
 	},
 	"thousands of tool calls": {
 		body: frames(chunk(`"delta":{"tool_calls":[{"id":"b"}`+strings.Repeat(`,{"id":"a"}`, 3000)+`]}`), chunk(`"delta":{},"finish_reason":"tool_calls"`)),
-		want: loop.ModelAnswer{FinishReason: "tool_calls", ToolCalls: 2, Attempts: 1},
+		want: loop.ModelAnswer{FinishReason: "tool_calls", ToolCalls: make([]contract.ModelToolCall, 2), Attempts: 1},
 	},
 	"cut inside a frame, properly ended": {body: frames(chunk(`"delta":{"content":"x"}`), chunk(stopped)) + `data: {"cho`, wantError: "cut inside a frame"},
 	"cut inside a field's name":          {body: frames(chunk(`"delta":{"content":"x"}`), chunk(stopped)) + `dat`, wantError: "cut inside a frame"},
@@ -215,7 +215,7 @@ var documents = map[string]wild{
 	"blanks before it":          {body: "\n \n" + `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, want: said("x")},
 	"plain text as its type":    {kind: "text/plain", body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, want: said("x")},
 	"a null error":              {body: `{"error":null,"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, want: said("x")},
-	"a function call":           {body: `{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`, want: loop.ModelAnswer{ToolCalls: 1, FinishReason: "function_call", Attempts: 1}},
+	"a function call":           {body: `{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`, want: loop.ModelAnswer{ToolCalls: make([]contract.ModelToolCall, 1), FinishReason: "function_call", Attempts: 1}},
 	"no choices":                {body: `{"choices":[]}`, wantError: "no choices"},
 	"Azure: only a verdict":     {body: `{"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[]}`, wantError: "no choices"},
 	"no message":                {body: `{"choices":[{"finish_reason":"stop"}]}`, wantError: "no message"},

@@ -127,7 +127,7 @@ func TestScripts(t *testing.T) {
 		"reasoning":                         {turns: []script.Turn{{Text: "<think>a</think>x", Reasoning: "hm, so"}}, want: loop.ModelAnswer{Text: new("<think>a</think>x"), Reasoning: "hm, so", FinishReason: "stop", Attempts: 1}},
 		"truncated":                         {turns: []script.Turn{{Text: "x", FinishReason: "length"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "length", Attempts: 1}},
 		"filtered":                          {turns: []script.Turn{{Text: "x", FinishReason: "content_filter"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "content_filter", Attempts: 1}},
-		"tool calls":                        {turns: []script.Turn{{ToolCalls: []script.ToolCall{{Name: "a", Arguments: "{}"}, {Name: "a", Arguments: "{}"}}}}, want: loop.ModelAnswer{ToolCalls: 2, FinishReason: "tool_calls", Attempts: 1}},
+		"tool calls":                        {turns: []script.Turn{{ToolCalls: []script.ToolCall{{Name: "a", Arguments: "{}"}, {Name: "a", Arguments: "{}"}}}}, want: loop.ModelAnswer{ToolCalls: make([]contract.ModelToolCall, 2), FinishReason: "tool_calls", Attempts: 1}},
 		"no text":                           {turns: []script.Turn{{}}, want: loop.ModelAnswer{FinishReason: "stop", Attempts: 1}},
 		"429 twice":                         {turns: []script.Turn{{Text: "x", Status: 429, Times: 2, RetryAfter: "7"}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 3}, wantWaits: []time.Duration{7 * time.Second, 7 * time.Second}},
 		"500 once":                          {turns: []script.Turn{{Text: "x", Status: 500, Times: 1}}, want: loop.ModelAnswer{Text: new("x"), FinishReason: "stop", Attempts: 2}, wantWaits: []time.Duration{time.Millisecond}},
