@@ -12,16 +12,14 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 )
 
-// maxToolCalls bounds the native tool calls that are told apart.
-const maxToolCalls = 256
-
 // answer is one answer as it comes together, whole or in parts.
 type answer struct {
 	text, reasoning part
 	finish          string
-	calls           map[string]struct{}
-	input, output   int64
-	counted         bool
+	// calls are the native tool calls, old those of the form before them.
+	calls, old    calls
+	input, output int64
+	counted       bool
 
 	secret egress.Secret
 	// behind is how many bytes stay untold, for the credential that may begin there.
@@ -47,16 +45,6 @@ func (a *answer) addText(s string) error {
 // addReasoning adds what fits: nobody acts on it.
 func (a *answer) addReasoning(s string) {
 	a.reasoning.WriteString(contract.Truncate(s, contract.MaxModelAnswerBytes-a.reasoning.Len()))
-}
-
-// addCall counts a native tool call that is known by its key.
-func (a *answer) addCall(key string) {
-	if a.calls == nil {
-		a.calls = map[string]struct{}{}
-	}
-	if len(a.calls) < maxToolCalls {
-		a.calls[key] = struct{}{}
-	}
 }
 
 // count takes the endpoint's count of tokens, under the names of either API. What
@@ -136,7 +124,12 @@ func leaked() *failure {
 
 // whole returns the answer, if it may be kept.
 func (a *answer) whole() (loop.ModelAnswer, error) {
-	for _, s := range []string{a.text.String(), a.reasoning.String(), a.finish} {
+	native := a.native()
+	said := []string{a.text.String(), a.reasoning.String(), a.finish}
+	for _, c := range native {
+		said = append(said, c.ID, c.Name, c.Arguments)
+	}
+	for _, s := range said {
 		if a.secret.In([]byte(s)) {
 			return loop.ModelAnswer{}, leaked()
 		}
@@ -145,7 +138,7 @@ func (a *answer) whole() (loop.ModelAnswer, error) {
 		return loop.ModelAnswer{}, err
 	}
 	out := loop.ModelAnswer{
-		Reasoning: a.reasoning.String(), FinishReason: contract.Truncate(a.finish, 64), ToolCalls: make([]contract.ModelToolCall, len(a.calls)),
+		Reasoning: a.reasoning.String(), FinishReason: contract.Truncate(a.finish, 64), ToolCalls: native,
 		InputTokens: a.input, OutputTokens: a.output, Counted: a.counted,
 	}
 	if a.text.Len() > 0 {

@@ -39,7 +39,7 @@ func (t *attempt) run(ctx context.Context) (loop.ModelAnswer, error) {
 		}
 		t.secret = egress.NewSecret(token)
 	}
-	res, err := t.client.send(ctx, token, t.request.Messages)
+	res, err := t.client.send(ctx, token, t.request)
 	if err != nil {
 		return loop.ModelAnswer{}, err
 	}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 )
 
@@ -45,7 +44,7 @@ func (a *answer) chatDocument(raw []byte) error {
 		if c.Message == nil {
 			return broken("its answer has no message")
 		}
-		return a.chatChoice(c, c.Message)
+		return a.chatChoice(c, c.Message, false)
 	}
 	return broken("its answer has no choices")
 }
@@ -67,7 +66,7 @@ func (a *answer) chatEvent(name string, raw []byte) error {
 		if c.Delta == nil {
 			c.Delta = &chatMessage{}
 		}
-		if err := a.chatChoice(c, c.Delta); err != nil {
+		if err := a.chatChoice(c, c.Delta, true); err != nil {
 			return err
 		}
 	}
@@ -110,7 +109,7 @@ func first(c chatChoice) bool {
 	return !given(c.Index) || string(c.Index) == "0"
 }
 
-func (a *answer) chatChoice(c chatChoice, m *chatMessage) error {
+func (a *answer) chatChoice(c chatChoice, m *chatMessage, streamed bool) error {
 	if given(c.Error) {
 		return a.failed(c.Error)
 	}
@@ -128,7 +127,9 @@ func (a *answer) chatChoice(c chatChoice, m *chatMessage) error {
 	if err := a.addText(text); err != nil {
 		return err
 	}
-	a.toolCalls(m)
+	if err := a.chatCalls(m, streamed); err != nil {
+		return err
+	}
 	return a.finished(str(c.FinishReason))
 }
 
@@ -143,27 +144,6 @@ func (a *answer) finished(reason string) error {
 	}
 	a.finish = reason
 	return nil
-}
-
-func (a *answer) toolCalls(m *chatMessage) {
-	var calls []struct {
-		Index json.RawMessage `json:"index"`
-		ID    json.RawMessage `json:"id"`
-	}
-	_ = json.Unmarshal(m.ToolCalls, &calls) // whatever else it is, it is no call
-	for i, c := range calls[:min(len(calls), maxToolCalls)] {
-		switch id := str(c.ID); {
-		case given(c.Index):
-			a.addCall("index " + string(c.Index))
-		case id != "":
-			a.addCall("id " + id)
-		default:
-			a.addCall("place " + strconv.Itoa(i))
-		}
-	}
-	if given(m.FunctionCall) {
-		a.addCall("function_call")
-	}
 }
 
 // thought reads reasoning: a string, an object with a text, or a list of those.

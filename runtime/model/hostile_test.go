@@ -78,7 +78,7 @@ func TestHostile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.chat = small.chat // the bound itself would take long to read
+			c.service = small.service // the bound itself would take long to read
 			ans, err := ask(t, c)
 			wantFault(t, err, tc.wantError)
 			if ans.Text != nil || tc.wantFinal != (len(*waits) == 0) {

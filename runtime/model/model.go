@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
@@ -32,11 +31,13 @@ const (
 // Client asks the one model of a run. It implements loop.Model, for one Ask at a
 // time: what it learns of its endpoint's abilities counts for the rest of the run.
 type Client struct {
-	pin      contract.PinnedModel
-	options  contract.ModelOptions
-	creds    egress.Credentials
-	chat     openai.ChatCompletionService
-	response responses.ResponseService
+	pin     contract.PinnedModel
+	options contract.ModelOptions
+	creds   egress.Credentials
+	// service carries the requests of both APIs; chat is where those of chat
+	// completions go.
+	service  responses.ResponseService
+	chat     *url.URL
 	form     form
 	attempts int64
 	backoff  time.Duration
@@ -73,16 +74,11 @@ func build(b contract.Bundle, creds egress.Credentials, wire int64) (*Client, er
 	if err != nil {
 		return nil, err
 	}
+	// The service is taken apart from the SDK's client, whose constructor reads keys,
+	// addresses and headers from the environment.
 	c := &Client{
-		pin: pin, options: options, creds: creds, form: fullForm,
+		pin: pin, options: options, creds: creds, service: responses.NewResponseService(opts...), chat: chatURL(*u), form: fullForm,
 		attempts: defaultAttempts, backoff: defaultBackoff, timeout: time.Duration(pin.TimeoutMs) * time.Millisecond, wait: sleep,
-	}
-	// The services are taken apart from the SDK's client, whose constructor reads
-	// keys, addresses and headers from the environment.
-	if pin.API == contract.ModelAPIChat {
-		c.chat = openai.NewChatCompletionService(opts...)
-	} else {
-		c.response = responses.NewResponseService(opts...)
 	}
 	if c.timeout <= 0 {
 		c.timeout = contract.DefaultModelTimeoutMs * time.Millisecond

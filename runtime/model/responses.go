@@ -1,9 +1,6 @@
 package model
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "encoding/json"
 
 // response is a response of the Responses API.
 type response struct {
@@ -20,16 +17,53 @@ type responseItem struct {
 	Type    json.RawMessage `json:"type"`
 	Content json.RawMessage `json:"content"`
 	Summary json.RawMessage `json:"summary"`
+	// A call has two ids: ID is the item's, CallID the one that its result names.
+	ID        json.RawMessage `json:"id"`
+	CallID    json.RawMessage `json:"call_id"`
+	Name      json.RawMessage `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// isCall reports whether an item is a native tool call.
+func (i *responseItem) isCall() bool {
+	if i == nil {
+		return false
+	}
+	t := str(i.Type)
+	return t == "function_call" || t == "custom_tool_call"
+}
+
+func (i *responseItem) piece(key string) piece {
+	p := (&chatFunction{Name: i.Name, Arguments: i.Arguments, Input: i.Input}).piece()
+	p.key, p.id = key, str(i.CallID)
+	if p.id == "" {
+		p.id = str(i.ID)
+	}
+	return p
 }
 
 // responseEvent holds the members of an event that count.
 type responseEvent struct {
-	Type     json.RawMessage `json:"type"`
-	Delta    json.RawMessage `json:"delta"`
-	Response json.RawMessage `json:"response"`
-	Error    json.RawMessage `json:"error"`
-	Item     *responseItem   `json:"item"`
-	Index    json.RawMessage `json:"output_index"`
+	Type      json.RawMessage `json:"type"`
+	Delta     json.RawMessage `json:"delta"`
+	Response  json.RawMessage `json:"response"`
+	Error     json.RawMessage `json:"error"`
+	Item      *responseItem   `json:"item"`
+	Index     json.RawMessage `json:"output_index"`
+	ItemID    json.RawMessage `json:"item_id"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// key names the item that an event is about.
+func (e *responseEvent) key() string {
+	if given(e.Index) {
+		return "index " + string(e.Index)
+	}
+	if e.Item != nil {
+		return "item " + str(e.Item.ID)
+	}
+	return "item " + str(e.ItemID)
 }
 
 // responseDocument takes a whole response.
@@ -57,8 +91,9 @@ func (a *answer) responseDocument(raw []byte) error {
 // items takes the output of a response: where a stream brought it before, it only
 // says it again, and some endpoints leave it empty then.
 func (a *answer) items(items []responseItem) error {
-	text, reasoning, calls := a.text.Len() == 0, a.reasoning.Len() == 0, len(a.calls) == 0
-	for i, it := range items {
+	text, reasoning := a.text.Len() == 0, a.reasoning.Len() == 0
+	var all calls
+	for _, it := range items {
 		said, _ := content(it.Content)
 		switch str(it.Type) {
 		case "message":
@@ -73,10 +108,13 @@ func (a *answer) items(items []responseItem) error {
 				a.addReasoning(thought(it.Summary) + thought(it.Content))
 			}
 		case "function_call", "custom_tool_call":
-			if calls {
-				a.addCall("item " + strconv.Itoa(i))
+			if err := all.add(it.piece("")); err != nil {
+				return err
 			}
 		}
+	}
+	if len(all.list) >= len(a.calls.list) {
+		a.calls = all
 	}
 	return nil
 }
@@ -87,7 +125,7 @@ func (a *answer) status(doc response) error {
 	switch str(doc.Status) {
 	case "completed", "":
 		a.finish = "stop"
-		if len(a.calls) > 0 {
+		if len(a.calls.list) > 0 {
 			a.finish = "tool_calls"
 		}
 	case "incomplete":
@@ -122,10 +160,14 @@ func (a *answer) responseEvent(name string, raw []byte) error {
 		return a.addText(str(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		a.addReasoning(str(e.Delta))
-	case "response.output_item.added":
-		if e.Item != nil && (str(e.Item.Type) == "function_call" || str(e.Item.Type) == "custom_tool_call") {
-			a.addCall("index " + string(e.Index))
+	case "response.output_item.added", "response.output_item.done":
+		if e.Item.isCall() {
+			return a.calls.known(e.Item.piece(e.key()))
 		}
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return a.calls.streamed(piece{key: e.key(), arguments: argumentsOf(e.Delta)})
+	case "response.function_call_arguments.done":
+		return a.calls.known(piece{key: e.key(), arguments: argumentsOf(e.Arguments)})
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		if !given(e.Response) {
 			return broken("its response was not completed")
