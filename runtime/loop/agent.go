@@ -147,7 +147,7 @@ func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contra
 	a.Events.step(a.Bundle, contract.Event{Type: contract.EventModelRequested, Step: s.Step})
 	start := a.Now()
 	inner, answered := a.Spans.Inference(ctx, r)
-	answer, err := a.Model.Ask(inner, r)
+	answer, err := a.request(inner, r, s.Step)
 	s.ModelMs, s.Attempts = a.Now().Sub(start).Milliseconds(), answer.Attempts
 	if answer.Counted {
 		s.InputTokens, s.OutputTokens = max(0, answer.InputTokens), max(0, answer.OutputTokens)
