@@ -70,7 +70,11 @@ func (t *attempt) head(res *http.Response) error {
 		if err != nil {
 			body = nil // the status alone is worth telling
 		}
-		return fromStatus(c, res.Header, body, t.secret)
+		f := fromStatus(c, res.Header, body, t.secret)
+		if len(t.request.Tools) > 0 && f.final && strings.Contains(f.complaint, "tool") {
+			f.message += "; it names tools, and a model without native ones needs the protocol Code"
+		}
+		return f
 	}
 	if e := res.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return refused("it answered with a content encoding that nobody asked for")

@@ -34,10 +34,9 @@ type Client struct {
 	pin     contract.PinnedModel
 	options contract.ModelOptions
 	creds   egress.Credentials
-	// service carries the requests of both APIs; chat is where those of chat
-	// completions go.
+	// service carries the requests of both APIs to at.
 	service  responses.ResponseService
-	chat     *url.URL
+	at       *url.URL
 	form     form
 	attempts int64
 	backoff  time.Duration
@@ -64,7 +63,7 @@ func build(b contract.Bundle, creds egress.Credentials, wire int64) (*Client, er
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
 		return nil, errors.New("the URL of the model is no http or https URL")
 	}
-	if pin.API != contract.ModelAPIChat && pin.API != contract.ModelAPIResponses {
+	if _, ok := paths[pin.API]; !ok {
 		return nil, fmt.Errorf("the API %q of the model is unknown", contract.Truncate(string(pin.API), 64))
 	}
 	if err := contract.CheckModelOptions(pin.API, options); err != nil {
@@ -77,7 +76,7 @@ func build(b contract.Bundle, creds egress.Credentials, wire int64) (*Client, er
 	// The service is taken apart from the SDK's client, whose constructor reads keys,
 	// addresses and headers from the environment.
 	c := &Client{
-		pin: pin, options: options, creds: creds, service: responses.NewResponseService(opts...), chat: chatURL(*u), form: fullForm,
+		pin: pin, options: options, creds: creds, service: responses.NewResponseService(opts...), at: below(*u, paths[pin.API]), form: fullForm,
 		attempts: defaultAttempts, backoff: defaultBackoff, timeout: time.Duration(pin.TimeoutMs) * time.Millisecond, wait: sleep,
 	}
 	if c.timeout <= 0 {
