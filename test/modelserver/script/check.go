@@ -25,11 +25,6 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
 // read decodes a request strictly enough for the test of a client: the contents
 // of its messages are strings.
 func read(raw []byte, responses bool) (asked, error) {
@@ -46,11 +41,12 @@ func read(raw []byte, responses bool) (asked, error) {
 	if a.Messages != nil {
 		return a, fmt.Errorf("messages belong to the other API")
 	}
-	if err := json.Unmarshal(a.Input, &a.Messages); err != nil {
+	var err error
+	if a.Messages, err = readItems(a.Input); err != nil {
 		return a, err
 	}
 	if a.Instructions != "" {
-		a.Messages = slices.Insert(a.Messages, 0, message{Role: "system", Content: a.Instructions})
+		a.Messages = slices.Insert(a.Messages, 0, message{Role: "system", Content: &a.Instructions})
 	}
 	return a, nil
 }
@@ -71,29 +67,58 @@ func (a asked) check(s Script) string {
 	case a.StreamOptions != nil && !a.Stream:
 		return "stream_options without stream"
 	}
-	for i, m := range a.Messages {
-		switch {
-		case m.Role != "user" && m.Role != "assistant" && (m.Role != "system" || i != 0):
-			return fmt.Sprintf("message %d has the role %q", i, m.Role)
-		case m.Content == "":
-			return fmt.Sprintf("message %d is empty", i)
-		}
+	if p := checkMessages(a.Messages); p != "" {
+		return p
 	}
-	if len(a.Messages) > 1 && a.Messages[len(a.Messages)-1].Role != "user" {
-		return "the last message is not the user's"
+	if p := checkTools(a.Tools, a.Input != nil); p != "" {
+		return p
 	}
 	for _, want := range s.System {
-		if !strings.Contains(a.Messages[0].Content, want) {
+		if !strings.Contains(a.Messages[0].text(), want) {
 			return fmt.Sprintf("the system text does not hold %q", want)
 		}
 	}
 	return ""
 }
 
-// checkTurn says what is wrong with a request for one turn.
-func (a asked) checkTurn(t Turn) string {
-	if last := a.Messages[len(a.Messages)-1]; !strings.HasPrefix(last.Content, t.LastPrefix) {
+// checkTurn says what is wrong with a request for one turn of a script.
+func (a asked) checkTurn(t Turn, s Script) string {
+	last := a.Messages[len(a.Messages)-1]
+	if !strings.HasPrefix(last.text(), t.LastPrefix) {
 		return fmt.Sprintf("the last message does not begin with %q", t.LastPrefix)
 	}
+	for _, want := range t.WantLast {
+		if !strings.Contains(last.text(), want) {
+			return fmt.Sprintf("the last message does not hold %q", want)
+		}
+	}
+	for _, want := range [][]string{s.WantTools, t.WantTools} {
+		if offered := a.offered(); want != nil && !slices.Equal(slices.Sorted(slices.Values(want)), offered) {
+			return fmt.Sprintf("the tools offered are %q, want %q", offered, want)
+		}
+	}
+	if t.WantResults == nil {
+		return ""
+	}
+	results := newest(a.Messages)
+	if len(results) != len(t.WantResults) {
+		return fmt.Sprintf("there are %d tool results at the end, want %d", len(results), len(t.WantResults))
+	}
+	for i, want := range t.WantResults {
+		if !strings.Contains(results[i].text(), want) {
+			return fmt.Sprintf("tool result %d does not hold %q", i+1, want)
+		}
+	}
 	return ""
+}
+
+// offered are the names of the tools that are offered, sorted.
+func (a asked) offered() []string {
+	list, _ := tools(a.Tools, a.Input != nil) // checked before
+	var names []string
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -33,7 +33,7 @@ func chatCalls(t Turn) []object {
 	var out []object
 	for i, c := range t.ToolCalls {
 		out = append(out, object{
-			"index": i, "id": fmt.Sprintf("call_%d", i), "type": "function",
+			"index": i, "id": c.ID, "type": "function",
 			"function": object{"name": c.Name, "arguments": c.Arguments},
 		})
 	}
@@ -61,7 +61,7 @@ func responseDocument(t Turn, model string) object {
 	}
 	for i, c := range t.ToolCalls {
 		items = append(items, object{
-			"type": "function_call", "id": fmt.Sprintf("fc_%d", i), "call_id": fmt.Sprintf("call_%d", i),
+			"type": "function_call", "id": fmt.Sprintf("fc_%d", i), "call_id": c.ID,
 			"name": c.Name, "arguments": c.Arguments, "status": "completed",
 		})
 	}

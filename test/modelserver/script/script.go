@@ -6,7 +6,10 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 )
 
 // Script is what one model says, turn by turn.
@@ -22,6 +25,9 @@ type Script struct {
 	Model string `json:"model,omitempty"`
 	// System must each stand in the system text.
 	System []string `json:"system,omitempty"`
+	// WantTools are the names of the native tools that every request must offer, in
+	// any order, and no others; nil takes any.
+	WantTools []string `json:"wantTools,omitzero"`
 }
 
 // Streaming says what becomes of a request for a stream.
@@ -57,6 +63,13 @@ type Turn struct {
 	Hold string `json:"hold,omitempty"`
 	// LastPrefix is how the last message of the request must begin.
 	LastPrefix string `json:"lastPrefix,omitempty"`
+	// WantLast must each stand in the last message of the request.
+	WantLast []string `json:"wantLast,omitempty"`
+	// WantTools is that of the script, for this turn.
+	WantTools []string `json:"wantTools,omitzero"`
+	// WantResults are parts of the tool results at the end of the request, one for
+	// each and in their order; an empty list wants none, nil takes any.
+	WantResults []string `json:"wantResults,omitzero"`
 
 	// Status is the answer's; other than 0 and 200, it comes with an error object
 	// that says Error.
@@ -96,8 +109,47 @@ const (
 
 // ToolCall is a native tool call, which nobody may have offered.
 type ToolCall struct {
-	Name      string `json:"name"`
+	// ID is call_<turn>_<call> when it is empty, both counted from 1.
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name"`
+	// Arguments is the text that stands in the answer. In a script it may be the
+	// object itself, or any text.
 	Arguments string `json:"arguments"`
+}
+
+// UnmarshalJSON takes an object of arguments for its text.
+func (c *ToolCall) UnmarshalJSON(raw []byte) error {
+	var x struct {
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return err
+	}
+	*c = ToolCall{ID: x.ID, Name: x.Name}
+	if len(x.Arguments) == 0 || x.Arguments[0] == '"' {
+		return json.Unmarshal([]byte(cmp.Or(string(x.Arguments), `""`)), &c.Arguments)
+	}
+	var text bytes.Buffer
+	if err := json.Compact(&text, x.Arguments); err != nil {
+		return err
+	}
+	c.Arguments = text.String()
+	return nil
+}
+
+// called is the turn, which is the nth, with an id for each call.
+func (t Turn) called(n int) Turn {
+	t.ToolCalls = slices.Clone(t.ToolCalls)
+	for i := range t.ToolCalls {
+		if c := &t.ToolCalls[i]; c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		}
+	}
+	return t
 }
 
 // Usage is the endpoint's count of tokens.

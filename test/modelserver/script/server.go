@@ -133,7 +133,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, responses bool) 
 	if got.Turn = n; n == 0 {
 		got.Problem = "the script has no further turn"
 	} else {
-		got.Problem = a.checkTurn(t)
+		got.Problem = a.checkTurn(t, x)
 	}
 	s.book.record(got)
 	if got.Problem != "" {
@@ -141,7 +141,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, responses bool) 
 		return
 	}
 	a.Stream = a.Stream && x.Stream != StreamIgnored
-	s.play(w, r, t, a, responses)
+	s.play(w, r, t.called(n), a, responses)
 }
 
 // play waits as the turn says, then writes it.

@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 )
 
@@ -84,9 +85,7 @@ func (s *stream) chat() {
 			s.delta(object{"content": text[i]}, nil)
 		}
 	}
-	if calls := chatCalls(s.turn); len(calls) > 0 {
-		s.delta(object{"tool_calls": calls}, nil)
-	}
+	s.chatCalls()
 	s.half()
 	if s.turn.Cut == CutEnd {
 		return
@@ -97,6 +96,34 @@ func (s *stream) chat() {
 	}
 	if !s.gone {
 		s.flush("data: [DONE]\n\n")
+	}
+}
+
+// chatCalls begins each call, and then sends its arguments in parts.
+func (s *stream) chatCalls() {
+	for i, c := range s.turn.ToolCalls {
+		s.delta(object{"tool_calls": []object{{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}}, nil)
+		for _, p := range parts(c.Arguments) {
+			s.delta(object{"tool_calls": []object{{"index": i, "function": object{"arguments": p}}}}, nil)
+		}
+	}
+}
+
+// responseCalls does the same with the items of a response.
+func (s *stream) responseCalls(items []object) {
+	for i, item := range items {
+		if item["type"] != "function_call" {
+			continue
+		}
+		begun := maps.Clone(item)
+		begun["arguments"], begun["status"] = "", "in_progress"
+		s.frame("response.output_item.added", object{"type": "response.output_item.added", "output_index": i, "item": begun})
+		text, _ := item["arguments"].(string)
+		for _, p := range parts(text) {
+			s.frame("response.function_call_arguments.delta", object{"type": "response.function_call_arguments.delta", "item_id": item["id"], "output_index": i, "delta": p})
+		}
+		s.frame("response.function_call_arguments.done", object{"type": "response.function_call_arguments.done", "item_id": item["id"], "output_index": i, "arguments": text})
+		s.frame("response.output_item.done", object{"type": "response.output_item.done", "output_index": i, "item": item})
 	}
 }
 
@@ -116,6 +143,9 @@ func (s *stream) responses() {
 		if i < len(text) {
 			s.frame("response.output_text.delta", object{"type": "response.output_text.delta", "item_id": "msg_0", "output_index": 0, "content_index": 0, "delta": text[i]})
 		}
+	}
+	if items, ok := whole["output"].([]object); ok {
+		s.responseCalls(items)
 	}
 	s.half()
 	if s.turn.Cut == CutEnd {
