@@ -71,6 +71,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	install(ctx, filepath.Join(root, "policy", "runtime_report.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_identity.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_results.yaml"))
+	install(ctx, filepath.Join(root, "rbac", "tenant_roles.yaml"))
+	install(ctx, filepath.Join(root, "policy", "approve.yaml"))
 	grantEverything(ctx)
 	waitForPolicies(ctx)
 })
@@ -121,6 +123,7 @@ func waitForPolicies(ctx context.Context) {
 			Create(ctx, runtimePod("probe"), metav1.CreateOptions{DryRun: []string{"All"}})
 		g.Expect(err).To(MatchError(ContainSubstring("codeact-runtime-identity")))
 		g.Expect(probe.keep(ctx, probe.token, mediaMap("other"))).To(MatchError(ContainSubstring("codeact-runtime-results")))
+		g.Expect(answerAs(ctx, tenant(), probe, []any{answer("x", "Approve", "not eve")})).To(MatchError(ContainSubstring("codeact-approve")))
 	}).WithContext(ctx).WithTimeout(bound).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
