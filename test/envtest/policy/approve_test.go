@@ -104,6 +104,20 @@ var _ = Describe("codeact-approve", func() {
 		Expect(stored(ctx)).To(BeEmpty())
 	})
 
+	It("takes the JSON patches of the page, and the first answer only once", func(ctx SpecContext) {
+		first := func(by string) []any {
+			return []any{
+				map[string]any{"op": "test", "path": "/spec/resolutions", "value": nil},
+				map[string]any{"op": "add", "path": "/spec/resolutions", "value": []any{answer("1-1-aa", "Approve", by)}},
+			}
+		}
+		Expect(patchAs(ctx, ann, s, types.JSONPatchType, first("ann"))).To(Succeed())
+		Expect(apierrors.IsInvalid(patchAs(ctx, bob, s, types.JSONPatchType, first("bob")))).To(BeTrue())
+		later := []any{map[string]any{"op": "add", "path": "/spec/resolutions/-", "value": answer("1-2-bb", "Deny", "bob")}}
+		Expect(patchAs(ctx, bob, s, types.JSONPatchType, later)).To(Succeed())
+		Expect(stored(ctx)).To(HaveLen(2))
+	})
+
 	It("refuses who may edit runs, by every way to write", func(ctx SpecContext) {
 		mine := answer("1-1-aa", "Approve", "ted")
 		Expect(answerAs(ctx, ted, s, []any{mine})).To(beForbidden(notAllowed))
