@@ -163,3 +163,35 @@ func TestSupersedeEndsTheWait(t *testing.T) {
 		t.Errorf("%s with %+v", p.Verb, after.Status)
 	}
 }
+
+// TestCodeNeverWaitsForApproval is BR38: an agent whose only tool needs approvals.
+// In protocol Code the tool is not in the projection, and the run waits for its grant
+// like for any other, and for nobody's approval.
+func TestCodeNeverWaitsForApproval(t *testing.T) {
+	asks := *search().Approval(contract.ApprovalRequired).Obj()
+	tests := map[string]struct {
+		since    time.Time
+		wantVerb agentrun.Verb
+	}{
+		"at once":                 {now, agentrun.VerbWait},
+		"after its startDeadline": {now.Add(-time.Minute), agentrun.VerbSettle},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := settings.Default()
+			s := agentrun.Snapshot{
+				Now: now, Run: waitingSince(agentRun("search"), tc.since).Obj(),
+				Models: []v1alpha1.ToolGrant{*gpt().Obj()}, Grants: []v1alpha1.ToolGrant{asks},
+			}
+			p := agentrun.Decide(op, s)
+			after := checkSettled(t, op, s, p, agentrun.Done{})
+			c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionSucceeded)
+			if p.Verb != tc.wantVerb || c.Reason != string(contract.ReasonToolsNotGranted) || !strings.Contains(c.Message, "search (rule Approval)") {
+				t.Errorf("%s %s: %s", p.Verb, c.Reason, c.Message)
+			}
+			if len(after.Status.Pending) > 0 || p.Pin != nil {
+				t.Errorf("pending %+v, pin %+v", after.Status.Pending, p.Pin)
+			}
+		})
+	}
+}
