@@ -160,7 +160,9 @@ func TestResolutionsAreNoOtherExecution(t *testing.T) {
 	api := reporttest.New(t, launched())
 	c := newClient(t, api, "pod-2")
 	got := claim(t, c)
-	api.Change(func(r *reporttest.Run) { r.Spec = map[string]any{"input": 1, "resolutions": []any{entry("2-1-aa", "Deny")}} })
+	api.Change(func(r *reporttest.Run) {
+		r.Spec = map[string]any{"input": 1, "resolutions": []any{entry("2-1-aa", "Deny")}}
+	})
 	if f := c.StopReason(t.Context(), got); f.Reason != contract.ReasonInterrupted {
 		t.Errorf("reason %s", f.Reason)
 	}

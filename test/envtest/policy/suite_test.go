@@ -39,6 +39,7 @@ const (
 var (
 	runsResource = schema.GroupVersionResource{Group: "codeact.dev", Version: "v1alpha1", Resource: "agentruns"}
 
+	env   *envtest.Environment
 	cfg   *rest.Config
 	admin client.Client
 )
@@ -53,7 +54,7 @@ func TestPolicy(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	root := filepath.Join("..", "..", "..", "config")
-	env := &envtest.Environment{
+	env = &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(root, "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
