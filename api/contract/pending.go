@@ -20,6 +20,8 @@ const (
 	MaxPendingArgumentBytes = 4096
 	// MaxResolutions bounds the answers in a run's spec.
 	MaxResolutions = 256
+	// MaxResolutionResultBytes bounds the JSON text of the result in an answer.
+	MaxResolutionResultBytes = 64 << 10
 )
 
 // Pending is one direct call that waits for somebody's answer.

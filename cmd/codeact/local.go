@@ -30,12 +30,13 @@ type runFlags struct {
 	files  []string
 	output string
 	limits []string
+	answers
 }
 
 func newRun() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run --local -f FILE... [--limit name=value ...] [-o json|text]",
+		Use:   "run --local -f FILE... [--approve TOOL,...] [--result TOOL=JSON ...] [--limit name=value ...] [-o json|text]",
 		Short: "Run an AgentRun manifest in this process, without a cluster",
 		Long: `Run an AgentRun manifest in this process, without a cluster.
 
@@ -52,6 +53,9 @@ other namespaces count as in a cluster, by the labels of a Namespace in the file
 While an agent runs, its progress is shown on the standard error: in words on a
 terminal, as JSON lines otherwise.
 
+A call that waits for somebody in a cluster is answered here: by --approve and --result,
+else by a question on the terminal, else it is denied.
+
 --limit sets the operator's default and ceiling for one limit.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +66,7 @@ terminal, as JSON lines otherwise.
 	c.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "manifest file; - reads the standard input; may be repeated")
 	c.Flags().StringArrayVar(&f.limits, "limit", nil, "one limit as name=value; may be repeated")
 	c.Flags().StringVarP(&f.output, "output", "o", "text", "json or text")
+	f.answers.bind(c)
 	_ = c.MarkFlagRequired("filename")
 	return c
 }
@@ -84,7 +89,11 @@ func runLocal(ctx context.Context, f runFlags, in io.Reader, out, errs io.Writer
 	if err != nil {
 		return err
 	}
-	l := &localRun{op: op, m: m, now: time.Now, errs: errs}
+	desk, err := f.answers.desk(f.files, in, errs)
+	if err != nil {
+		return err
+	}
+	l := &localRun{op: op, m: m, now: time.Now, errs: errs, desk: desk}
 	o, err := l.do(ctx)
 	if err != nil {
 		return err
@@ -101,6 +110,8 @@ type localRun struct {
 	// errs is where it is told what has no other place without a cluster, and how an
 	// agent gets on.
 	errs io.Writer
+	// desk answers the calls that wait for somebody in a cluster.
+	desk loop.Desk
 }
 
 // do returns how the run ended. An error means that this process could not do
@@ -172,7 +183,7 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 	if f != nil {
 		return loop.Outcome{Fault: f}, nil
 	}
-	c := loop.Config{Bundle: b, Tools: tools, Now: l.now}
+	c := loop.Config{Bundle: b, Tools: tools, Now: l.now, Desk: l.desk}
 	if b.Agent != nil {
 		if c.Model, f = pod.Model(b, creds); f != nil {
 			return loop.Outcome{Fault: f}, nil

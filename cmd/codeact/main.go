@@ -1,5 +1,5 @@
 // Command codeact is the tool of recipe authors: it runs programs and manifests
-// without a cluster.
+// without a cluster. Of runs in a cluster it answers the calls that wait.
 package main
 
 import (
@@ -54,7 +54,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "codeact",
 		Short: "Run CodeAct programs and manifests without a cluster",
-		Long: `Run CodeAct programs and manifests without a cluster.
+		Long: `Run CodeAct programs and manifests without a cluster, and answer the calls of runs
+in a cluster that wait for somebody.
 
 Exit codes: 0 success, 1 the program or run failed, 2 usage or bad manifest.`,
 		SilenceErrors: true,
@@ -65,6 +66,6 @@ Exit codes: 0 success, 1 the program or run failed, 2 usage or bad manifest.`,
 			return errors.New("name a subcommand")
 		},
 	}
-	root.AddCommand(newExec(), newRun(), newCatalogue())
+	root.AddCommand(newExec(), newRun(), newCatalogue(), newPending(), newApprove(), newDeny())
 	return root
 }

@@ -13,7 +13,7 @@ import (
 
 // tell reports, after a status write, what a person may want to be woken by: a
 // failed end, and effects of an execution that a change of the spec cut off. A
-// successful run makes no event.
+// successful run makes no event. A call that waits for somebody does.
 func (r *Reconciler) tell(before, after *v1alpha1.AgentRun) {
 	if n := after.Status.ExecutionGeneration; n > 1 && n != before.Status.ExecutionGeneration {
 		kind, message := corev1.EventTypeNormal, fmt.Sprintf("the spec has changed: execution generation %d begins", n)
@@ -26,6 +26,7 @@ func (r *Reconciler) tell(before, after *v1alpha1.AgentRun) {
 		r.Events.Eventf(after, nil, kind, string(contract.ReasonSuperseded), "Supersede", "%s", message)
 	}
 	r.tellCatalogue(before, after)
+	r.tellPending(before, after)
 	if isFinished(before) || !isFinished(after) {
 		return
 	}

@@ -114,6 +114,9 @@ func lost(l *look) *Plan {
 func underWay(l *look) *Plan {
 	p := &Plan{Verb: VerbWait, Reason: v1alpha1.ReasonRunning, Message: runningMessage(l.pod.Name), RequeueAfter: until(l.Now, l.endBy())}
 	if l.claimed() {
+		if p.Pending = l.pending(); len(p.Pending) > 0 {
+			p.Reason, p.Message = awaiting(l.Run, p.Pending)
+		}
 		return p
 	}
 	if why := podTrouble(l.pod, l.Now); why != "" {

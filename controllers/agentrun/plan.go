@@ -68,6 +68,8 @@ type Plan struct {
 	Pin *Pin
 	// Reason and Message say what is waited for (VerbWait, VerbStop, VerbLaunch).
 	Reason, Message string
+	// Pending are the calls that wait for somebody's answer (VerbWait).
+	Pending []contract.Pending
 	// Outcome is how the run ended (VerbSettle).
 	Outcome *Outcome
 	// Report is the execution's report when it is known better than from the

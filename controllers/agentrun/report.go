@@ -106,7 +106,7 @@ func (l *look) closing() *contract.Execution {
 	if e.Result == "" {
 		e.Fail(contract.Faultf(contract.ReasonSuperseded, "the spec was changed while this execution ran"))
 	}
-	e.Output = ""
+	e.Output, e.Pending = "", nil
 	return e
 }
 

@@ -3,14 +3,14 @@ package agentrun
 import "github.com/codeact-dev/codeact-operator/api/v1alpha1"
 
 // Slim takes out of a run what is never looked at again once it has ended:
-// program, prompt, input, output, calls and steps. It is for the cache, which holds all runs of
+// program, prompt, input, answers, output, calls and steps. It is for the cache, which holds all runs of
 // the cluster, for as long as they live. A run whose spec was edited since is
 // left whole, because the edit must be compared; see settledSpec.
 func Slim(run *v1alpha1.AgentRun) {
 	if !settledSpec(run) {
 		return
 	}
-	run.Spec.Input = nil
+	run.Spec.Input, run.Spec.Resolutions = nil, nil
 	if c := run.Spec.Code; c != nil {
 		c.Source, c.Tools = "", nil
 	}
@@ -19,7 +19,7 @@ func Slim(run *v1alpha1.AgentRun) {
 	}
 	run.Status.Output = nil
 	if e := run.Status.Execution; e != nil {
-		e.Output, e.Calls, e.Steps = "", nil, nil
+		e.Output, e.Calls, e.Steps, e.Pending = "", nil, nil, nil
 	}
 	if e := run.Status.Previous; e != nil {
 		e.Calls, e.Steps = nil, nil

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -70,6 +71,7 @@ func (l *look) record(st *v1alpha1.AgentRunStatus, p Plan, done Done) {
 	if p.Report != nil {
 		st.Execution = p.Report.DeepCopy()
 	}
+	st.Pending = slices.Clone(p.Pending)
 }
 
 // verdict is how the run ended, or what it waits for.

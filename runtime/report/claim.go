@@ -44,7 +44,7 @@ func (c *Client) Claim(ctx context.Context) (*Claimed, error) {
 		// of the same pod.
 		Claim: contract.Claim{PodName: c.cfg.Pod.Name, PodUID: c.cfg.Pod.UID, Time: at.UTC().Format(time.RFC3339Nano)},
 	}
-	b := backoff{c.cfg.FirstWait}
+	b := backoff{next: c.cfg.FirstWait}
 	var last error
 	for {
 		run, err := c.tryClaim(ctx, mine)

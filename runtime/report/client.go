@@ -52,6 +52,9 @@ type Config struct {
 	Attempt time.Duration
 	// FirstWait is the wait after the first failure; it doubles up to 2 s; 50 ms.
 	FirstWait time.Duration
+	// LookEvery is the first wait between two looks for an answer; it doubles up to
+	// ten times of that; 500 ms.
+	LookEvery time.Duration
 }
 
 // UserAgent is what the API server sees as the client.
@@ -71,7 +74,7 @@ func New(cfg Config) (*Client, error) {
 		d time.Duration
 	}{
 		{&cfg.ClaimFor, 20 * time.Second}, {&cfg.WriteFor, 10 * time.Second}, {&cfg.RefusedFor, 5 * time.Second},
-		{&cfg.Attempt, 5 * time.Second}, {&cfg.FirstWait, 50 * time.Millisecond},
+		{&cfg.Attempt, 5 * time.Second}, {&cfg.FirstWait, 50 * time.Millisecond}, {&cfg.LookEvery, defaultLook},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d

@@ -32,7 +32,7 @@ func (c *Client) StoreMedia(ctx context.Context, m *contract.Media, seq int64) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.WriteFor)
 	defer cancel()
-	b, lost := backoff{c.cfg.FirstWait}, false
+	b, lost := backoff{next: c.cfg.FirstWait}, false
 	for {
 		err := c.createConfigMap(ctx, body)
 		switch {

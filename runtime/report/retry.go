@@ -10,12 +10,19 @@ const maxWait = 2 * time.Second
 
 // backoff waits between two attempts: longer each time, never in step with
 // other pods.
-type backoff struct{ next time.Duration }
+type backoff struct {
+	next time.Duration
+	max  time.Duration // maxWait if it is 0
+}
 
 // wait reports whether to try again; it answers false as soon as ctx is done.
 func (b *backoff) wait(ctx context.Context) bool {
 	d := b.next/2 + rand.N(b.next/2+1)
-	b.next = min(b.next*2, maxWait)
+	longest := b.max
+	if longest == 0 {
+		longest = maxWait
+	}
+	b.next = min(b.next*2, longest)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -28,7 +28,7 @@ func (c *Client) Final(ctx context.Context, e contract.Execution) error {
 }
 
 func (c *Client) write(ctx context.Context, e contract.Execution) error {
-	b := backoff{c.cfg.FirstWait}
+	b := backoff{next: c.cfg.FirstWait}
 	var since time.Time // when it was first refused
 	for {
 		err := c.apply(ctx, e, "")

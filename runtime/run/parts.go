@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
@@ -13,7 +12,6 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/mcp"
 	"github.com/codeact-dev/codeact-operator/runtime/loop"
 	"github.com/codeact-dev/codeact-operator/runtime/model"
-	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 )
 
@@ -114,30 +112,6 @@ func Model(b contract.Bundle, creds egress.Credentials) (loop.Model, *contract.F
 		return nil, contract.Faultf(contract.ReasonModelError, "%v", err)
 	}
 	return m, nil
-}
-
-// writer writes the journal through into the claimed execution, with the steps of
-// an agent so far.
-type writer struct {
-	client *report.Client
-	mu     sync.Mutex // a hook may be left behind while it writes
-	claim  contract.Execution
-}
-
-// Record implements broker.Journal.
-func (w *writer) Record(ctx context.Context, calls []contract.Call, refused int64) error {
-	w.mu.Lock()
-	e := w.claim
-	w.mu.Unlock()
-	e.Calls, e.RefusedCalls = calls, refused
-	return w.client.WriteThrough(ctx, e)
-}
-
-// steps keeps the steps for the next write. They alone are not worth one.
-func (w *writer) steps(s []contract.Step) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.claim.Steps = s
 }
 
 // unsettled turns an interruption into what matters more: calls that may have

@@ -195,10 +195,10 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 		return loop.Outcome{Fault: f}
 	}
 	ctx, ended := p.tracer.Execution(ctx)
-	w := &writer{client: p.client, claim: p.claimed.Execution}
+	w := newWriter(p.client, p.claimed.Execution, p.Now)
 	o := loop.Run(ctx, loop.Config{
 		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(),
-		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now),
+		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now), Desk: w,
 	})
 	ended(o.Fault)
 	return o

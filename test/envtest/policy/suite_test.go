@@ -39,6 +39,7 @@ const (
 var (
 	runsResource = schema.GroupVersionResource{Group: "codeact.dev", Version: "v1alpha1", Resource: "agentruns"}
 
+	env   *envtest.Environment
 	cfg   *rest.Config
 	admin client.Client
 )
@@ -53,7 +54,7 @@ func TestPolicy(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	root := filepath.Join("..", "..", "..", "config")
-	env := &envtest.Environment{
+	env = &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(root, "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
@@ -71,6 +72,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	install(ctx, filepath.Join(root, "policy", "runtime_report.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_identity.yaml"))
 	install(ctx, filepath.Join(root, "policy", "runtime_results.yaml"))
+	install(ctx, filepath.Join(root, "rbac", "tenant_roles.yaml"))
+	install(ctx, filepath.Join(root, "policy", "approve.yaml"))
 	grantEverything(ctx)
 	waitForPolicies(ctx)
 })
@@ -121,6 +124,7 @@ func waitForPolicies(ctx context.Context) {
 			Create(ctx, runtimePod("probe"), metav1.CreateOptions{DryRun: []string{"All"}})
 		g.Expect(err).To(MatchError(ContainSubstring("codeact-runtime-identity")))
 		g.Expect(probe.keep(ctx, probe.token, mediaMap("other"))).To(MatchError(ContainSubstring("codeact-runtime-results")))
+		g.Expect(answerAs(ctx, tenant(), probe, []any{answer("x", "Approve", "not eve")})).To(MatchError(ContainSubstring("codeact-approve")))
 	}).WithContext(ctx).WithTimeout(bound).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
