@@ -72,7 +72,7 @@ func (x acts) Execute(ctx context.Context, p sandbox.Program, c sandbox.Caller) 
 	case "null":
 		r.Value = json.RawMessage("null")
 	case "call":
-		for _, tool := range strings.Fields(arg) {
+		for tool := range strings.FieldsSeq(arg) {
 			if _, err := c.Call(ctx, tool, json.RawMessage(`{"q":"private argument"}`)); err != nil {
 				return sandbox.Result{}, err
 			}
