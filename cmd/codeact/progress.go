@@ -55,14 +55,40 @@ func told(e contract.Event) string {
 		return "  the program was not run: only the end is taken now"
 	case contract.EventProtocolError:
 		return "  the answer is no message"
+	case contract.EventModelRetried:
+		return "  the model is asked again" + ended(e)
+	case contract.EventToolStarted:
+		return "  calling " + e.Tool
+	case contract.EventToolFinished:
+		return "  " + e.Tool + " ended: " + e.State + ended(e)
+	case contract.EventPending:
+		return fmt.Sprintf("  waiting for an answer to %s (%s)", e.Tool, e.ID)
+	case contract.EventResolved:
+		return fmt.Sprintf("  %s was answered: %s", e.Tool, e.State)
 	case contract.EventFinal:
 		return "  that is the output"
-	default: // of a call, or of nothing that a person waits for
+	case contract.EventError:
+		return "  the run failed" + ended(e)
+	case contract.EventCallProgress:
+		return "    " + e.Tool + ": " + far(e)
+	case contract.EventCallDrifted:
+		return "    " + e.Tool + ": it is no longer declared as it was pinned"
+	case contract.EventCall, contract.EventCallDenied, contract.EventCallOverflow, contract.EventCallAbandoned:
+		return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
+	default: // nothing that a person waits for
 	}
-	if e.Tool == "" || e.Type == contract.EventLatched {
-		return ""
+	return ""
+}
+
+// far is how far a tool says it is.
+func far(e contract.Event) string {
+	if e.Done == nil {
+		return "at work"
 	}
-	return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
+	if e.Total == nil || *e.Total <= 0 {
+		return fmt.Sprintf("at %g", *e.Done)
+	}
+	return fmt.Sprintf("at %g of %g", *e.Done, *e.Total)
 }
 
 // ended is the reason and the time of what is over, as far as there are any.

@@ -32,6 +32,10 @@ func newPin(l *look) (*Pin, error) {
 		Tools:     []contract.PinnedTool{},
 		Operator:  l.op.Egress,
 	}
+	// Nobody's run fails for a trace: what is no traceparent is left out.
+	if parent := l.Run.Annotations[v1alpha1.AnnotationTraceParent]; contract.ValidTraceParent(parent) {
+		b.TraceParent = parent
+	}
 	switch {
 	case l.Run.Spec.Code != nil:
 		b.Source = l.Run.Spec.Code.Source

@@ -108,10 +108,10 @@ func (p *process) run(ctx context.Context) (int, error) {
 		return p.notClaimed(err)
 	}
 	noTrace := p.trace(ctx)
-	e, o := p.execute(ctx, started)
 	// Nobody waits for a tool's server, or a collector, to be told that the run is
 	// over: the report comes first.
 	defer p.tracer.Close(ctx)
+	e, o := p.execute(ctx, started)
 	defer p.end(context.WithoutCancel(ctx))
 	code, err := p.deliver(ctx, e, o)
 	return code, errors.Join(noTrace, err)
@@ -172,8 +172,10 @@ func (p *process) execute(ctx context.Context, started *engine) (contract.Execut
 		cancel(p.client.StopReason(ctx, p.claimed))
 	})()
 
+	ctx, ended := p.tracer.Execution(ctx)
 	o := p.loop(ctx, started)
 	o.Fault = unsettled(o.Fault, o.Calls)
+	ended(o)
 	o.Report(&e, p.Now())
 	return e, o
 }
@@ -194,14 +196,11 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	if f != nil {
 		return loop.Outcome{Fault: f}
 	}
-	ctx, ended := p.tracer.Execution(ctx)
 	w := newWriter(p.client, p.claimed.Execution, p.Now)
-	o := loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(),
+	return loop.Run(ctx, loop.Config{
+		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(), Spans: p.tracer.Spans(),
 		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now), Desk: w,
 	})
-	ended(o.Fault)
-	return o
 }
 
 // trace makes the tracer. A run without one is as good as any other.

@@ -12,6 +12,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
 	toolhttp "github.com/codeact-dev/codeact-operator/runtime/broker/backend/http"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
 )
 
 // TestTraceContextIsACapability: only a tool that asked for it learns of the
@@ -50,7 +51,7 @@ func TestTraceContextIsACapability(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end(nil)
+	end(loop.Outcome{})
 	tr.Close(t.Context())
 	want := ""
 	for _, span := range r.spans {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
+	"github.com/codeact-dev/codeact-operator/runtime/loop"
 )
 
 // receiver is a collector that speaks OTLP over HTTP and keeps what it is sent.
@@ -104,7 +105,7 @@ func traced(t *testing.T, content bool) {
 			_, _ = br.Call(ctx, "break", json.RawMessage(`{}`))
 		}
 	}
-	end(br.End().Fault)
+	end(loop.Outcome{Fault: br.End().Fault})
 	tr.Close(t.Context())
 }
 
@@ -177,7 +178,7 @@ func TestSpanOfACallThatEndsEarly(t *testing.T) {
 	if !api.SpanFromContext(ctx).IsRecording() {
 		t.Error("the span of the execution has ended")
 	}
-	end(nil)
+	end(loop.Outcome{})
 	tr.Close(t.Context())
 	want := []string{
 		"codeact.execution|in -||||||",
@@ -226,7 +227,7 @@ func TestCollectorNeverHoldsUp(t *testing.T) {
 func TestWithoutATracer(t *testing.T) {
 	var tr *Tracer
 	ctx, end := tr.Execution(t.Context())
-	end(nil)
+	end(loop.Outcome{})
 	tr.Close(ctx)
 	if ctx != t.Context() {
 		t.Error("a context was changed for nothing")
