@@ -32,6 +32,9 @@ func newPin(l *look) (*Pin, error) {
 		Tools:     []contract.PinnedTool{},
 		Operator:  l.op.Egress,
 	}
+	if l.Run.Spec.Transcript == contract.TranscriptNone {
+		b.Transcript = contract.TranscriptNone // Full is what an absent one means
+	}
 	switch {
 	case l.Run.Spec.Code != nil:
 		b.Source = l.Run.Spec.Code.Source
