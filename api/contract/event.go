@@ -60,12 +60,34 @@ const (
 	EventResolved EventType = "resolved"
 	// EventError is the failure of the run, before its end.
 	EventError EventType = "error"
+	// EventTruncated stands in a transcript from which something is left out for its
+	// size: where the contents end, and once more as its last record, with what was
+	// left out in all.
+	EventTruncated EventType = "transcript.truncated"
+	// EventTranscriptLost says that the transcript could not be stored.
+	EventTranscriptLost EventType = "transcript.lost"
+	// EventLinesDropped says that nobody read the stream fast enough, so that lines
+	// of it are missing here.
+	EventLinesDropped EventType = "lines.dropped"
 )
+
+// Recorded reports whether events of the type are records of the transcript. The
+// others are told only while the run goes on: what they say comes again, or is
+// about the stream itself.
+func (t EventType) Recorded() bool {
+	switch t {
+	case EventModelDelta, EventCallProgress, EventTranscriptLost, EventLinesDropped:
+		return false
+	}
+	return true
+}
 
 // Event is one line of what a run tells while it goes on: on the standard output
 // of its pod, and in its transcript. It never has a credential. What the tenant
 // and its model say is in Content alone, which is nil where no transcript is kept.
 type Event struct {
+	// N counts the records of the transcript from 1; 0 for an event that is none.
+	N int64 `json:"n,omitempty"`
 	// Time is RFC 3339 in UTC.
 	Time string    `json:"time"`
 	Type EventType `json:"type"`
@@ -73,6 +95,8 @@ type Event struct {
 	Run        string `json:"run"`
 	RunUID     string `json:"runUID"`
 	Generation int64  `json:"generation"`
+	// BundleDigest is that of the bundle that is executed (execution.started).
+	BundleDigest string `json:"bundleDigest,omitempty"`
 	// Step is the agent's, from 1.
 	Step int64 `json:"step,omitempty"`
 	// ID is that of a program, which is a call of the logical tool code.
@@ -96,8 +120,24 @@ type Event struct {
 	// Done and Total are a tool's progress; Total is 0 when it does not say.
 	Done  *float64 `json:"done,omitempty"`
 	Total *float64 `json:"total,omitempty"`
+	// Omitted counts what is left out for its size (transcript.truncated), or lines
+	// that are missing (lines.dropped).
+	Omitted *Omitted `json:"omitted,omitempty"`
 	// Content is what was said; nil where no transcript is kept.
 	Content *EventContent `json:"content,omitempty"`
+	// Hash seals a record, see Chain; "" for an event that is none. It is the last
+	// member of its line.
+	Hash string `json:"hash,omitempty"`
+}
+
+// Omitted counts what a transcript has no room for.
+type Omitted struct {
+	// Contents counts the records whose contents are left out, and Records the events
+	// that are no record at all.
+	Contents int64 `json:"contents,omitempty"`
+	Records  int64 `json:"records,omitempty"`
+	// Bytes is the size of all these contents.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // EventContent is what was said at an event. Which fields are set follows from the
@@ -120,10 +160,12 @@ type EventContent struct {
 	SourceDigest string `json:"sourceDigest,omitempty"`
 	// Input is the argument of main (execution.started, tool.started).
 	Input json.RawMessage `json:"input,omitempty"`
-	// Arguments and Result are those of a call, exactly as the broker and the program
-	// saw them.
+	// Arguments are those of a call as the broker sent them, where it was sent or
+	// abandoned; Result is what the program saw, but for blanks between its tokens.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
+	// ResultDigest is the digest of the answer's own bytes, as the journal has it.
+	ResultDigest string `json:"resultDigest,omitempty"`
 	// Message says in a sentence why something failed, or who answered a call.
 	Message string `json:"message,omitempty"`
 	// Line and Column point into the program, from 1.
@@ -131,8 +173,13 @@ type EventContent struct {
 	Column int `json:"column,omitempty"`
 	// Evidence is what a terminal call left.
 	Evidence string `json:"evidence,omitempty"`
-	// Output is that of the run (final, execution.finished).
-	Output json.RawMessage `json:"output,omitempty"`
+	// Output is that of the run (final, execution.finished), and OutputDigest the
+	// digest of its bytes.
+	Output       json.RawMessage `json:"output,omitempty"`
+	OutputDigest string          `json:"outputDigest,omitempty"`
+	// Omitted names what of the above is not there as a whole. What it does not name
+	// is there, or never was.
+	Omitted []Omission `json:"omitted,omitempty"`
 }
 
 // EventMessage is one message that a model is shown.

@@ -66,3 +66,7 @@ func CAPath(tool string) string { return path.Join(CADir, tool, CAFile) }
 // MediaName is the name of the ConfigMap with the media of the execution whose
 // pin has the name pin.
 func MediaName(pin string) string { return pin + "-media" }
+
+// TranscriptName is the name of the ConfigMap with the transcript of the execution
+// whose pin has the name pin.
+func TranscriptName(pin string) string { return pin + "-transcript" }

@@ -234,6 +234,8 @@ func (e *Execution) Verify(want Expected) error {
 		return fmt.Errorf("the report names no pod")
 	case e.Media != nil && !ValidDigest(e.Media.Digest):
 		return fmt.Errorf("the report names media without their digest")
+	case e.Transcript != nil && (!ValidDigest(e.Transcript.LastHash) || e.Transcript.Records < 1):
+		return fmt.Errorf("the report names a transcript without its end")
 	}
 	switch e.Result {
 	case "":

@@ -26,7 +26,7 @@ const terminationVersion = "report.v1"
 // stays), the stack, the usage of each tool, all of the steps but their
 // kinds and reasons, all steps but the last eight, the refused calls, the digests, receipts and times
 // of the calls, the steps, every call with a proven outcome, the end of the
-// error's message, the message and the calls.
+// error's message, where the transcript is, the message and the calls.
 func (e Execution) TerminationMessage() ([]byte, error) {
 	for _, shrink := range []func(*Execution){
 		func(*Execution) {},
@@ -47,6 +47,7 @@ func (e Execution) TerminationMessage() ([]byte, error) {
 		func(e *Execution) { e.Steps = nil },
 		func(e *Execution) { e.Calls = only(e.Calls, Call.MayHaveHappened) },
 		shorterError(func(x *ExecutionError) { x.Message = Truncate(x.Message, 256) }),
+		func(e *Execution) { e.Transcript = nil },
 		func(e *Execution) { e.Calls = e.Calls[:min(len(e.Calls), 8)] },
 		func(e *Execution) {
 			e.Calls = nil

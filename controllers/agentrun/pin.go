@@ -36,6 +36,9 @@ func newPin(l *look) (*Pin, error) {
 	if parent := l.Run.Annotations[v1alpha1.AnnotationTraceParent]; contract.ValidTraceParent(parent) {
 		b.TraceParent = parent
 	}
+	if l.Run.Spec.Transcript == contract.TranscriptNone {
+		b.Transcript = contract.TranscriptNone // Full is what an absent one means
+	}
 	switch {
 	case l.Run.Spec.Code != nil:
 		b.Source = l.Run.Spec.Code.Source

@@ -90,11 +90,13 @@ type Config struct {
 	Now func() time.Time
 	// Hooks hang on every call, in this order.
 	Hooks []Hook
-	// Observe, when set, is told of every change of a call, as the last hook.
+	// Observe, when set, is told of every change of a call, as the last hook. Unlike a
+	// hook it is not left behind: it must not wait for anything.
 	Observe func(Event)
 }
 
-// Event is one change of one call. It has neither arguments nor results.
+// Event is one change of one call. Its fields are those of the Moment that it is;
+// nobody may change what they hold.
 type Event struct {
 	// Call is the call as the journal has it now.
 	Call contract.Call
@@ -106,6 +108,12 @@ type Event struct {
 	Drifted bool
 	// Progress is how far the tool says it is; nil when the event is not about that.
 	Progress *Progress
+	// Arguments are what is sent, nil for a refused call; Result is what the program
+	// sees, and Fault why it sees none.
+	Arguments, Result json.RawMessage
+	Fault             *contract.Fault
+	// Evidence is what the call left that has just ended the run.
+	Evidence string
 }
 
 // Broker brings the calls of one run to its tools. It implements

@@ -163,6 +163,10 @@ func (c *chain) observe(ctx context.Context, m Moment) {
 	}
 	defer c.told.Unlock()
 	for _, l := range c.observes {
+		if l.own {
+			l.Observe(ctx, m)
+			continue
+		}
 		if !l.lost.CompareAndSwap(false, true) {
 			continue
 		}

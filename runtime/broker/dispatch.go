@@ -46,6 +46,9 @@ func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage) (j
 	fl.count()
 	m := fl.moment()
 	m.Result, m.Fault, m.Latched = body, f, latched
+	if latched {
+		m.Evidence = b.left()
+	}
 	b.hooks.observe(fl.inner, m)
 	return body, f
 }

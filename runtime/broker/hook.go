@@ -66,8 +66,10 @@ type Moment struct {
 	Result json.RawMessage
 	// Fault is why the call was refused, or how it failed.
 	Fault *contract.Fault
-	// Latched says that Fault has just ended the run.
-	Latched bool
+	// Latched says that Fault has just ended the run, and Evidence is what the call
+	// left then.
+	Latched  bool
+	Evidence string
 	// Drifted says that the tool's server no longer declares what was pinned.
 	Drifted bool
 	// Duration is the time until the outcome was known; 0 before that, and for a

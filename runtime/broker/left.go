@@ -66,6 +66,12 @@ func (fl *flight) leave(f *contract.Fault) {
 	b.evidence = left.Evidence(min(b.cfg.Limits.OutputBytes, contract.MaxEvidenceBytes))
 }
 
+func (b *Broker) left() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.evidence
+}
+
 // minPayload is the length from which a payload is looked for in a message.
 const minPayload = 16
 

@@ -44,5 +44,8 @@ type observer struct {
 
 // Observe implements Hook.
 func (o observer) Observe(_ context.Context, m Moment) {
-	o.f(Event{Call: m.Call, Duration: m.Duration, Latched: m.Latched, Drifted: m.Drifted, Progress: m.Progress})
+	o.f(Event{
+		Call: m.Call, Duration: m.Duration, Latched: m.Latched, Drifted: m.Drifted, Progress: m.Progress,
+		Arguments: m.Arguments, Result: m.Result, Fault: m.Fault, Evidence: m.Evidence,
+	})
 }

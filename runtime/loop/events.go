@@ -1,8 +1,8 @@
 package loop
 
 import (
-	"encoding/json"
 	"io"
+	"reflect"
 	"sync"
 	"time"
 
@@ -10,19 +10,69 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/broker"
 )
 
-// Events writes events as JSON lines. It is the one writer of its stream; a nil
-// *Events writes nothing.
+// Events tells what a run does, in one order: as JSON lines on a stream, and, where
+// a transcript is kept, in that. A nil *Events tells nothing.
 type Events struct {
-	mu  sync.Mutex
-	w   io.Writer
-	now func() time.Time
+	now  func() time.Time
+	live *live
+
+	mu       sync.Mutex // held for one event
+	recorder *recorder  // nil where no transcript is kept
 }
 
-// NewEvents returns a writer of events onto w.
-func NewEvents(w io.Writer, now func() time.Time) *Events { return &Events{w: w, now: now} }
+// NewEvents returns a writer of events onto w. It gives w one line a Write, and
+// waits for it only at the end of the run, for two seconds at most: lines that a
+// slow w leaves too many of are dropped, and counted in a line of their own.
+func NewEvents(w io.Writer, now func() time.Time) *Events {
+	e := &Events{now: now, live: &live{w: w}}
+	e.live.lost = func(lines int64) []byte {
+		line, _ := contract.Event{Type: contract.EventLinesDropped, Omitted: &contract.Omitted{Records: lines}}.Line()
+		return line
+	}
+	return e
+}
+
+// Record keeps the transcript of the execution from here on. It is for the
+// beginning, and for a bundle that does not forbid it.
+func (e *Events) Record(o contract.TranscriptOrigin) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.recorder = newRecorder(o)
+}
+
+// Transcript returns the packed transcript of a run that has ended, and where it
+// ends; nil when none was kept. The bytes are not changed any more.
+func (e *Events) Transcript() ([]byte, *contract.TranscriptRef) {
+	if e == nil {
+		return nil, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.recorder == nil || !e.recorder.closed {
+		return nil, nil
+	}
+	ref := e.recorder.ref()
+	return e.recorder.out.Bytes(), &ref
+}
+
+// Lost tells, on the stream only, that the transcript could not be stored.
+func (e *Events) Lost(b contract.Bundle) {
+	if e == nil {
+		return
+	}
+	e.emit(b, contract.Event{Type: contract.EventTranscriptLost})
+	e.live.flush()
+}
 
 func (e *Events) started(b contract.Bundle) {
-	e.emit(b, contract.Event{Type: contract.EventExecutionStarted})
+	x := contract.Event{Type: contract.EventExecutionStarted, Content: &contract.EventContent{Source: b.Source, Input: b.Input}}
+	if e != nil && e.recorder != nil {
+		x.BundleDigest = e.recorder.origin.BundleDigest
+	}
+	if b.Source != "" {
+		x.Content.SourceDigest = b.SourceDigest
+	}
+	e.emit(b, x)
 }
 
 // step tells what an agent does.
@@ -35,12 +85,30 @@ func (e *Events) call(b contract.Bundle, step int64, x broker.Event) {
 	}
 	if p := x.Progress; p != nil {
 		line.Done, line.Total = &p.Done, &p.Total
+	} else {
+		line.Content = contentOf(x)
 	}
 	e.emit(b, line)
 	if x.Latched {
-		line.Type, line.State = contract.EventLatched, ""
+		line.Type, line.State, line.Content = contract.EventLatched, "", nil
 		e.emit(b, line)
 	}
+}
+
+// contentOf is what was said at a change of a call. The arguments come with the
+// first change of a call that was admitted, and what the program saw with the last.
+func contentOf(x broker.Event) *contract.EventContent {
+	c := &contract.EventContent{Result: x.Result, ResultDigest: x.Call.ResultDigest, Evidence: x.Evidence}
+	if s := x.Call.State; s == contract.CallDispatched || s == contract.CallAbandoned {
+		c.Arguments = x.Arguments
+	}
+	if f := x.Fault; f != nil {
+		c.Message = f.Message
+	}
+	if reflect.ValueOf(*c).IsZero() {
+		return nil
+	}
+	return c
 }
 
 // typeOf is the most particular type of a change.
@@ -61,26 +129,57 @@ func typeOf(x broker.Event) contract.EventType {
 	return contract.EventCall
 }
 
+// finished tells how the run ended, closes the transcript, and waits for the stream.
 func (e *Events) finished(b contract.Bundle, o Outcome) {
+	if e == nil {
+		return
+	}
 	x := contract.Event{Type: contract.EventExecutionFinished, State: string(contract.ResultSucceeded), DurationMs: o.Usage.WallMs}
-	if o.Fault != nil {
-		x.State, x.Reason = string(contract.ResultFailed), o.Fault.Reason
+	if f := o.Fault; f != nil {
+		x.State, x.Reason = string(contract.ResultFailed), f.Reason
+		e.emit(b, contract.Event{Type: contract.EventError, Reason: f.Reason, Content: &contract.EventContent{
+			Message: f.Message, Line: f.Line, Column: f.Column, Evidence: o.Evidence,
+		}})
+	} else {
+		x.Content = &contract.EventContent{Output: o.Value, OutputDigest: contract.Digest(o.Value)}
 	}
 	e.emit(b, x)
+	e.live.flush()
 }
 
 func (e *Events) emit(b contract.Bundle, x contract.Event) {
 	if e == nil {
 		return
 	}
-	x.Time = e.now().UTC().Format(time.RFC3339Nano)
-	x.Run, x.RunUID, x.Generation = b.Run.Namespace+"/"+b.Run.Name, b.Run.UID, b.Run.Generation
-	line, err := json.Marshal(x)
-	if err != nil {
-		return
+	if b.Transcript == contract.TranscriptNone {
+		if x.Type == contract.EventModelDelta {
+			return
+		}
+		x.Content = nil
 	}
+	x.Content = x.Content.Bounded()
+	x.Run, x.RunUID, x.Generation = b.Run.Namespace+"/"+b.Run.Name, b.Run.UID, b.Run.Generation
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// A stream that nobody reads must not stop the run.
-	_, _ = e.w.Write(append(line, '\n'))
+	x.Time = e.now().UTC().Format(time.RFC3339Nano)
+	for _, line := range e.lines(x) {
+		e.live.put(line)
+	}
+}
+
+// lines are the event on the stream, as it is in the transcript.
+func (e *Events) lines(x contract.Event) [][]byte {
+	if e.recorder == nil || !x.Type.Recorded() {
+		line, err := x.Line()
+		if err != nil {
+			return nil
+		}
+		return [][]byte{line}
+	}
+	ends := x.Type == contract.EventExecutionFinished
+	lines := e.recorder.record(x, ends || x.Type == contract.EventError)
+	if ends {
+		lines = append(lines, e.recorder.close(x)...)
+	}
+	return lines
 }

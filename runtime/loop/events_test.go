@@ -45,7 +45,9 @@ func TestTypesOfEvents(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			NewEvents(&out, clock()).call(contract.Bundle{}, 0, tc.event)
+			e := NewEvents(&out, clock())
+			e.call(contract.Bundle{}, 0, tc.event)
+			e.live.flush()
 			var got []string
 			for line := range strings.Lines(out.String()) {
 				var e struct {

@@ -82,7 +82,16 @@ func Run(ctx context.Context, c Config) Outcome {
 		do = r.agent
 	}
 	o := do(ctx)
+	o.Fault = unsettled(o.Fault, o.Calls)
 	o.Usage.WallMs = c.Now().Sub(r.start).Milliseconds()
+	c.Events.finished(c.Bundle, o)
+	return o
+}
+
+// Fail is the outcome of a run that cannot begin, told like that of any other.
+func Fail(c Config, f *contract.Fault) Outcome {
+	o := Outcome{Fault: f}
+	c.Events.started(c.Bundle)
 	c.Events.finished(c.Bundle, o)
 	return o
 }

@@ -148,7 +148,7 @@ func TestEvents(t *testing.T) {
 	b := contract.Bundle{
 		Run:    contract.RunRef{Namespace: "n", Name: "r", UID: "u", Generation: 2},
 		Input:  json.RawMessage(`"hunter2"`),
-		Limits: contract.DefaultLimits(),
+		Limits: contract.DefaultLimits(), Transcript: contract.TranscriptNone,
 	}
 	Run(t.Context(), Config{Sandbox: callsGhost(returns(`"hunter2"`)), Bundle: b, Now: clock(), Events: NewEvents(&out, clock())})
 	var got []string
@@ -162,7 +162,7 @@ func TestEvents(t *testing.T) {
 		}
 		got = append(got, strings.TrimSpace(string(e.Type)+" "+e.Tool+" "+e.State+" "+string(e.Reason)))
 	}
-	want := []string{"execution.started", "call.denied ghost Refused ToolNotAllowed", "latched ghost  ToolNotAllowed", "execution.finished  Failed ToolNotAllowed"}
+	want := []string{"execution.started", "call.denied ghost Refused ToolNotAllowed", "latched ghost  ToolNotAllowed", "error   ToolNotAllowed", "execution.finished  Failed ToolNotAllowed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -1,7 +1,8 @@
 // Package report is the only part of the runtime that talks to the Kubernetes
 // API. It claims an execution for its pod, writes the journal through, and
 // delivers the report: all of it is one field, status.execution of one AgentRun.
-// Beside it, it leaves the media of the run's result in one ConfigMap.
+// Beside it, it leaves the media of the run's result and the transcript of the
+// execution, in one ConfigMap each.
 package report
 
 import (

@@ -2,13 +2,6 @@ package report
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -16,64 +9,16 @@ import (
 // StoreMedia keeps the media of the run's result in a ConfigMap of its own, which
 // belongs to the run, and returns how the report names it. It is there as a whole
 // or not at all. It tries for as long as WriteThrough does.
-//
-// The pod cannot read ConfigMaps. When the name is taken after a try whose answer
-// was lost, that try made it; when it is taken at once, it is somebody else's, and
-// that is an error.
 func (c *Client) StoreMedia(ctx context.Context, m *contract.Media, seq int64) (*contract.MediaRef, error) {
 	raw, digest, err := m.Encode()
 	if err != nil {
 		return nil, err
 	}
 	ref := m.Ref(c.cfg.Pod.Name, seq, digest)
-	body, err := json.Marshal(c.mediaConfigMap(ref.ConfigMap, raw))
-	if err != nil {
-		return nil, fmt.Errorf("the media cannot be written as JSON: %w", err)
+	cm := c.configMap(ref.ConfigMap)
+	cm.Data = map[string]string{contract.MediaKey: string(raw)}
+	if err := c.store(ctx, cm); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.WriteFor)
-	defer cancel()
-	b, lost := backoff{next: c.cfg.FirstWait}, false
-	for {
-		err := c.createConfigMap(ctx, body)
-		switch {
-		case err == nil, lost && apierrors.IsAlreadyExists(err):
-			return ref, nil
-		case apierrors.IsAlreadyExists(err):
-			return nil, fmt.Errorf("a ConfigMap %s is there already, and is not this pod's", ref.ConfigMap)
-		case hopeless(err), apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("create ConfigMap %s: %w", ref.ConfigMap, err)
-		}
-		lost = true
-		if !b.wait(ctx) {
-			return nil, fmt.Errorf("create ConfigMap %s: %w", ref.ConfigMap, err)
-		}
-	}
-}
-
-func (c *Client) mediaConfigMap(name string, raw []byte) *corev1.ConfigMap {
-	yes := true
-	return &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.cfg.Run.Namespace, Name: name,
-			Labels: map[string]string{
-				contract.LabelRunUID: c.cfg.Run.UID, contract.LabelGeneration: fmt.Sprint(c.cfg.Run.Generation),
-				"app.kubernetes.io/name": "codeact-runtime", "app.kubernetes.io/managed-by": "codeact-operator",
-			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: contract.APIGroup + "/" + contract.APIVersion, Kind: contract.AgentRunKind,
-				Name: c.cfg.Run.Name, UID: types.UID(c.cfg.Run.UID), Controller: &yes,
-			}},
-		},
-		Immutable: &yes,
-		Data:      map[string]string{contract.MediaKey: string(raw)},
-	}
-}
-
-func (c *Client) createConfigMap(ctx context.Context, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Attempt)
-	defer cancel()
-	return c.core.Post().Namespace(c.cfg.Run.Namespace).Resource("configmaps").
-		Param("fieldManager", contract.RuntimeFieldManager).
-		SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+	return ref, nil
 }

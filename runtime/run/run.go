@@ -94,6 +94,7 @@ type process struct {
 	bundle  contract.Bundle
 	client  *report.Client
 	claimed *report.Claimed
+	events  *loop.Events
 	end     func(context.Context) // ends the sessions with tools
 	tracer  *trace.Tracer         // nil without a collector
 }
@@ -174,33 +175,35 @@ func (p *process) execute(ctx context.Context, started *engine) (contract.Execut
 
 	ctx, ended := p.tracer.Execution(ctx)
 	o := p.loop(ctx, started)
-	o.Fault = unsettled(o.Fault, o.Calls)
 	ended(o)
 	o.Report(&e, p.Now())
 	return e, o
 }
 
 func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
+	p.events = loop.NewEvents(p.Events, p.Now)
+	if p.bundle.Transcript != contract.TranscriptNone {
+		p.events.Record(contract.TranscriptOrigin{RunUID: p.bundle.Run.UID, Generation: p.bundle.Run.Generation, BundleDigest: p.BundleDigest})
+	}
+	w := newWriter(p.client, p.claimed.Execution, p.Now)
+	c := loop.Config{
+		Bundle: p.bundle, Journal: w, Steps: w.steps, Desk: w, Hooks: p.tracer.Hooks(), Spans: p.tracer.Spans(), Now: p.Now, Events: p.events,
+	}
 	tools, end, f := Tools(p.bundle, p.Credentials)
 	p.end = end
 	if f != nil {
-		return loop.Outcome{Fault: f}
+		return loop.Fail(c, f)
 	}
-	var model loop.Model
+	c.Tools = tools
 	if p.bundle.Agent != nil {
-		if model, f = p.Model(p.bundle, p.Credentials); f != nil {
-			return loop.Outcome{Fault: f}
+		if c.Model, f = p.Model(p.bundle, p.Credentials); f != nil {
+			return loop.Fail(c, f)
 		}
 	}
-	sb, f := started.get(ctx)
-	if f != nil {
-		return loop.Outcome{Fault: f}
+	if c.Sandbox, f = started.get(ctx); f != nil {
+		return loop.Fail(c, f)
 	}
-	w := newWriter(p.client, p.claimed.Execution, p.Now)
-	return loop.Run(ctx, loop.Config{
-		Sandbox: sb, Bundle: p.bundle, Tools: tools, Journal: w, Steps: w.steps, Model: model, Hooks: p.tracer.Hooks(), Spans: p.tracer.Spans(),
-		Now: p.Now, Events: loop.NewEvents(p.Events, p.Now), Desk: w,
-	})
+	return loop.Run(ctx, c)
 }
 
 // trace makes the tracer. A run without one is as good as any other.
@@ -212,8 +215,8 @@ func (p *process) trace(ctx context.Context) (err error) {
 }
 
 // deliver brings the report out on both ways: the termination message, which
-// needs nobody, then the API. Before that, it stores the media, so that a report
-// never names what is not there.
+// needs nobody, then the API. Between them, it stores what does not fit a status,
+// and names that in a second message, so that no report names what is not there.
 func (p *process) deliver(ctx context.Context, e contract.Execution, o loop.Outcome) (int, error) {
 	code := ExitFailed
 	if e.Result == contract.ResultSucceeded {
@@ -226,29 +229,21 @@ func (p *process) deliver(ctx context.Context, e contract.Execution, o loop.Outc
 		<-over.Done()
 		t.Stop()
 	})()
-	lost := p.keep(ctx, &e, o)
-	message, err := e.TerminationMessage()
-	if err == nil {
-		err = writeMessage(p.TerminationPath, message)
+	err := p.leave(e)
+	lost, changed := p.keep(ctx, &e, o)
+	if changed {
+		err = p.leave(e)
 	}
 	return code, errors.Join(lost, err, p.client.Final(ctx, e))
 }
 
-// keep stores the media of the result. That they could not be stored is no
-// reason for a run to fail: its effects and its output stand.
-func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcome) error {
-	if o.Media == nil {
-		return nil
-	}
-	// Half of the time is left for the report itself.
-	ctx, cancel := context.WithTimeout(ctx, min(p.ReportFor, p.GraceFor)/2)
-	defer cancel()
-	ref, err := p.client.StoreMedia(ctx, o.Media, o.MediaSeq)
+// leave writes the report as the termination message.
+func (p *process) leave(e contract.Execution) error {
+	message, err := e.TerminationMessage()
 	if err != nil {
-		return fmt.Errorf("the media of the result are lost: %w", err)
+		return err
 	}
-	e.Media = ref
-	return nil
+	return writeMessage(p.TerminationPath, message)
 }
 
 // notClaimed says, where a person will look for it, why nothing was executed.

@@ -33,6 +33,13 @@ func mediaMap(name string, edits ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	return cm
 }
 
+// transcriptMap is the other one.
+func transcriptMap(name string, edits ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	return mediaMap(name, append([]func(*corev1.ConfigMap){func(cm *corev1.ConfigMap) {
+		cm.Data, cm.BinaryData = nil, map[string][]byte{contract.TranscriptKey: []byte("lines")}
+	}}, edits...)...)
+}
+
 func kubeWith(token string) kubernetes.Interface {
 	GinkgoHelper()
 	c := rest.AnonymousClientConfig(cfg)
@@ -56,6 +63,29 @@ var _ = Describe("codeact-runtime-results", func() {
 		Expect(s.keep(ctx, s.token, cm)).To(Succeed())
 		Expect(apierrors.IsAlreadyExists(s.keep(ctx, s.token, cm))).To(BeTrue())
 	})
+
+	It("lets a pod leave the transcript of its own run, up to its bound, once", func(ctx SpecContext) {
+		cm := transcriptMap(contract.TranscriptName(s.pod.Name), func(cm *corev1.ConfigMap) {
+			cm.BinaryData[contract.TranscriptKey] = make([]byte, contract.MaxTranscriptBytes)
+		})
+		Expect(s.keep(ctx, s.token, cm)).To(Succeed())
+		Expect(apierrors.IsAlreadyExists(s.keep(ctx, s.token, cm))).To(BeTrue())
+	})
+
+	DescribeTable("refuses every other transcript",
+		func(ctx SpecContext, edit func(*corev1.ConfigMap), want string) {
+			Expect(s.keep(ctx, s.token, transcriptMap(contract.TranscriptName(s.pod.Name), edit))).To(beForbidden(want))
+		},
+		Entry("one that can change", func(cm *corev1.ConfigMap) { cm.Immutable = nil }, "must be immutable"),
+		Entry("another key", func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"x": nil} }, "transcript.jsonl.gz alone"),
+		Entry("a second key", func(cm *corev1.ConfigMap) { cm.BinaryData["x"] = []byte("y") }, "transcript.jsonl.gz alone"),
+		Entry("text", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"x": "y"} }, "transcript.jsonl.gz alone"),
+		Entry("too much", func(cm *corev1.ConfigMap) {
+			cm.BinaryData[contract.TranscriptKey] = make([]byte, contract.MaxTranscriptBytes+1)
+		}, "900000 bytes"),
+		Entry("media", func(cm *corev1.ConfigMap) { cm.BinaryData, cm.Data = nil, map[string]string{contract.MediaKey: "{}"} }, "transcript.jsonl.gz alone"),
+		Entry("no owner", func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil }, "belong to one AgentRun"),
+	)
 
 	DescribeTable("refuses every other ConfigMap",
 		func(ctx SpecContext, name func() string, edit func(*corev1.ConfigMap), want string) {
@@ -99,6 +129,19 @@ var _ = Describe("codeact-runtime-results", func() {
 		}
 		Expect(s.apply(ctx, s.token, s.report(media("other-media")))).To(beForbidden("must name the ConfigMap of the pod"))
 		Expect(s.apply(ctx, s.token, s.report(media(contract.MediaName(s.pod.Name))))).To(Succeed())
+	})
+
+	It("lets a report name that transcript only, or none that is stored", func(ctx SpecContext) {
+		transcript := func(name string) map[string]any {
+			x := map[string]any{"lastHash": contract.Digest(nil), "records": int64(1)}
+			if name != "" {
+				x["configMap"] = name
+			}
+			return map[string]any{"transcript": x}
+		}
+		Expect(s.apply(ctx, s.token, s.report(transcript("other-transcript")))).To(beForbidden("must name the ConfigMap of the pod"))
+		Expect(s.apply(ctx, s.token, s.report(transcript("")))).To(Succeed())
+		Expect(s.apply(ctx, s.token, s.report(transcript(contract.TranscriptName(s.pod.Name))))).To(Succeed())
 	})
 
 	It("does not stand in anybody else's way", func(ctx SpecContext) {
