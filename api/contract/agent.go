@@ -15,6 +15,15 @@ const (
 	ProtocolTools Protocol = "Tools"
 )
 
+// Bounds of the native tools of an agent.
+const (
+	// MaxOfferBytes bounds all that a model is offered: names, descriptions and input
+	// schemas of its tools and recipes, and the catalogue of run_code.
+	MaxOfferBytes = 128 << 10
+	// MaxTurnCalls bounds the native tool calls of one answer that are made.
+	MaxTurnCalls = 32
+)
+
 // RunCodeTool is the native tool that executes a program of the model.
 const RunCodeTool = "run_code"
 

@@ -280,6 +280,13 @@ func DecodeBundle(raw []byte, want string) (Bundle, error) {
 	if b.Agent != nil && (b.Source != "" || b.Recipe != nil) {
 		return Bundle{}, Faultf(ReasonDigestMismatch, "the bundle has an agent and a program beside it")
 	}
+	if b.Agent != nil {
+		for _, r := range b.Agent.Recipes {
+			if Digest([]byte(r.Source)) != r.SourceDigest {
+				return Bundle{}, Faultf(ReasonDigestMismatch, "the source of recipe %s does not have its own source digest", r.Name)
+			}
+		}
+	}
 	for _, t := range b.Tools {
 		got, err := t.Tool.Digest()
 		if err != nil || got != t.Digest {

@@ -1,13 +1,15 @@
 package contract
 
 // CallState is where one child call stands in the journal.
-// +kubebuilder:validation:Enum=Refused;Dispatched;Completed;Failed;Uncertain;Abandoned
+// +kubebuilder:validation:Enum=Refused;Awaiting;Dispatched;Completed;Failed;Uncertain;Abandoned
 type CallState string
 
 // The states of a child call. Dispatched is an intent without an outcome.
 const (
 	// CallRefused never got an id: the broker turned it away.
 	CallRefused CallState = "Refused"
+	// CallAwaiting was admitted and waits for somebody's answer: nothing was sent.
+	CallAwaiting CallState = "Awaiting"
 	// CallDispatched may have reached the tool; no outcome is known.
 	CallDispatched CallState = "Dispatched"
 	// CallCompleted was answered: the tool did its work. With a reason, the answer
@@ -105,7 +107,7 @@ func (c Call) MayHaveHappened() bool {
 	switch c.State {
 	case CallDispatched, CallUncertain:
 		return c.Effect != EffectReadOnly
-	case CallRefused, CallCompleted, CallFailed, CallAbandoned:
+	case CallRefused, CallAwaiting, CallCompleted, CallFailed, CallAbandoned:
 		return false
 	}
 	return false

@@ -36,7 +36,8 @@ func modelRefused(l *look) *Plan {
 		return l.wait(contract.ReasonModelNotGranted, fmt.Sprintf("model %s (rule %s): %s", refused.Name, refused.Rule, refused.Message))
 	}
 	// Credentials and certificates are mounted by tool name.
-	if slices.ContainsFunc(l.projection().Tools, func(t contract.Grant) bool { return t.Tool.Name == g.Tool.Name }) {
+	tools, _ := l.tools()
+	if slices.ContainsFunc(tools, func(t projected) bool { return t.Tool.Name == g.Tool.Name }) {
 		return l.wait(contract.ReasonModelNotGranted, fmt.Sprintf(
 			"model %s: its ToolGrant declares the name %q, which a tool of this run has, too; rename one of the two", l.Run.Spec.Agent.Model, g.Tool.Name))
 	}
@@ -73,6 +74,10 @@ func (l *look) agent() (*contract.PinnedAgent, error) {
 	}
 	if a.Memory != nil {
 		out.MaxItems = a.Memory.MaxItems
+	}
+	var err error
+	if out.Recipes, err = l.pinRecipes(); err != nil {
+		return nil, err
 	}
 	// An object may be older than the CRD's defaults.
 	if out.Protocol == "" {

@@ -24,19 +24,18 @@ func (l *look) catalogue(b *contract.Bundle) error {
 		return err
 	}
 	b.Catalogue = c.Pinned()
+	if l.native() {
+		return contract.CheckOffer(b.Tools, b.Agent.Recipes, c)
+	}
 	if c.Step == contract.CatalogueEmpty {
 		b.Tools, b.Labels = []contract.PinnedTool{}, nil
 	}
 	return nil
 }
 
-// Catalogue is the catalogue of pinned tools.
+// Catalogue is the catalogue of those pinned tools that code may call.
 func Catalogue(pinned []contract.PinnedTool) (contract.Catalogue, error) {
-	tools := make([]contract.Tool, len(pinned))
-	for i, t := range pinned {
-		tools[i] = t.Tool
-	}
-	return contract.NewCatalogue(tools, contract.MaxCatalogueBytes)
+	return contract.NewCatalogue(contract.FromCode(pinned), contract.MaxCatalogueBytes)
 }
 
 // catalogueComplete says in a condition which step the pinned catalogue is at. What

@@ -42,6 +42,7 @@ var beforeLaunch = []check{
 	agentRefused,
 	recipeMissing,
 	recipeNotReady,
+	agentRecipesRefused,
 	inputRefused,
 	modelRefused,
 	toolsRefused,

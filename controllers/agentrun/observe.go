@@ -3,6 +3,7 @@ package agentrun
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,7 +58,24 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 			return fmt.Errorf("get the Recipe: %w", err)
 		}
 	}
-	asked := (&look{Snapshot: *s}).asked()
+	if a := s.Run.Spec.Agent; a != nil {
+		for _, name := range a.Recipes {
+			r, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Run.Namespace, Name: name}, &v1alpha1.Recipe{})
+			if err != nil {
+				return fmt.Errorf("get the Recipe: %w", err)
+			}
+			if r != nil {
+				s.Recipes = append(s.Recipes, *r)
+			}
+		}
+	}
+	l := &look{Snapshot: *s}
+	asked := slices.Clone(l.asked())
+	for _, r := range l.agentRecipes() {
+		asked = slices.Concat(asked, r.Spec.Tools)
+	}
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
 	for _, tool := range asked {
 		var same v1alpha1.RecipeList
 		err := r.Client.List(ctx, &same, client.InNamespace(s.Run.Namespace), client.MatchingFields{recipe.IndexToolName: tool})

@@ -60,10 +60,14 @@ func newPin(l *look) (*Pin, error) {
 		}
 	}
 	b.SourceDigest = contract.Digest([]byte(b.Source))
-	for _, g := range l.projection().Tools {
-		t, err := pinnedTool(l.Run.Namespace, g)
+	tools, _ := l.tools()
+	for _, g := range tools {
+		t, err := pinnedTool(l.Run.Namespace, g.Grant)
 		if err != nil {
 			return nil, err
+		}
+		if l.native() {
+			t.Direct, t.NotFromCode, t.Approval = g.direct, g.notFromCode, g.Authority.Approval
 		}
 		if t.Has(contract.CapabilityRunLabels) || len(t.Constraints)+len(t.ResultConstraints) > 0 {
 			b.Labels = l.Run.Labels

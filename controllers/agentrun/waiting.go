@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
@@ -73,13 +71,8 @@ func recipeNotReady(l *look) *Plan {
 	if l.Recipe == nil {
 		return nil
 	}
-	c := meta.FindStatusCondition(l.Recipe.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case c == nil || c.ObservedGeneration != l.Recipe.Generation:
-		return l.wait(contract.ReasonRecipeNotReady, fmt.Sprintf("Recipe %s has not been checked yet", l.Recipe.Name))
-	case v1alpha1.IsReady(l.Recipe.Status.Conditions, l.Recipe.Generation) || c.Reason == string(contract.ReasonToolsNotGranted):
-	default:
-		return l.wait(contract.ReasonRecipeNotReady, fmt.Sprintf("Recipe %s is not Ready: %s: %s", l.Recipe.Name, c.Reason, c.Message))
+	if why := unready(l.Recipe); why != "" {
+		return l.wait(contract.ReasonRecipeNotReady, why)
 	}
 	if n, most := int64(len(l.Recipe.Spec.Source)), l.limits().SourceBytes; n > most {
 		return settle(failed(contract.ReasonSourceTooLarge, "the source of Recipe %s has %d bytes, more than limits.sourceBytes, %d", l.Recipe.Name, n, most))
@@ -107,13 +100,12 @@ func inputRefused(l *look) *Plan {
 }
 
 func toolsRefused(l *look) *Plan {
-	refused := l.projection().Refused
-	if len(refused) == 0 {
-		return nil
+	tools, why := l.tools()
+	if n := len(tools); n > contract.MaxRecipeTools {
+		return settle(failed(contract.ReasonInvalidInput, "the run and its recipes name %d tools, more than %d", n, contract.MaxRecipeTools))
 	}
-	var why []string
-	for _, r := range refused {
-		why = append(why, fmt.Sprintf("%s (rule %s): %s", r.Name, r.Rule, r.Message))
+	if len(why) == 0 {
+		return nil
 	}
 	return l.wait(contract.ReasonToolsNotGranted, strings.Join(why, "; "))
 }

@@ -19,13 +19,16 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 	if f := stopped(ctx); f != nil {
 		return nil, nil, f
 	}
-	if b.cfg.Limits.OutputBytes < contract.EvidenceFloorBytes {
+	if b.outputBytes < contract.EvidenceFloorBytes {
 		return nil, nil, contract.Faultf(contract.ReasonEvidenceBudgetTooSmall,
-			"limits.outputBytes is %d; below %d no tool may be called, since its failure could not be reported", b.cfg.Limits.OutputBytes, contract.EvidenceFloorBytes)
+			"limits.outputBytes is %d; below %d no tool may be called, since its failure could not be reported", b.outputBytes, contract.EvidenceFloorBytes)
 	}
 	t, ok := b.tools[name]
 	if !ok {
 		return nil, nil, contract.Faultf(contract.ReasonToolNotAllowed, "tool %q is not granted to this run", contract.Truncate(name, maxNameBytes))
+	}
+	if f := b.scope.reaches(t); f != nil {
+		return t, nil, f
 	}
 	if f := b.doubted(t); f != nil {
 		return t, nil, f
@@ -34,8 +37,8 @@ func (b *Broker) admit(ctx context.Context, name string, args json.RawMessage) (
 	if f != nil {
 		return t, nil, f
 	}
-	if t.Withheld != nil {
-		return t, nil, t.Withheld
+	if f := b.withheld(t); f != nil {
+		return t, nil, f
 	}
 	m := Moment{Call: t.fill(contract.Call{Tool: name, ArgumentsDigest: contract.Digest(canonical)}), Arguments: canonical}
 	if f := b.hooks.admit(ctx, m); f != nil {
@@ -78,6 +81,10 @@ func (b *Broker) budget(t *tool) *contract.Fault {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d tool calls (limits.childCalls)", most)
 	}
 	name := t.Tool.Tool.Name
+	if s := b.scope; s.Recipe != "" && b.book.admitted-b.before >= s.Limits.Calls() {
+		b.own = true
+		return contract.Faultf(contract.ReasonCallLimitExceeded, "recipe %s has made its %d tool calls (limits.childCalls)", s.Recipe, s.Limits.Calls())
+	}
 	if most := t.MaxCalls; most > 0 && b.book.used[name] != nil && b.book.used[name].Calls >= most {
 		return contract.Faultf(contract.ReasonCallLimitExceeded, "the run has made its %d calls of tool %s (grant.maxCallsPerRun)", most, name)
 	}

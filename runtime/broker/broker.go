@@ -93,6 +93,8 @@ type Config struct {
 	// Observe, when set, is told of every change of a call, as the last hook. Unlike a
 	// hook it is not left behind: it must not wait for anything.
 	Observe func(Event)
+	// Desk is where direct calls wait for an answer; without one they are refused.
+	Desk Desk
 }
 
 // Event is one change of one call. Its fields are those of the Moment that it is;
@@ -124,10 +126,17 @@ type Broker struct {
 	hooks chain
 	turn  sync.Mutex // held for the whole of one call
 	epoch int64      // counts the beginnings and ends of Executions; turn guards it
-	mu    sync.Mutex // guards journal and latch
-	book  journal
-	latch *contract.Fault
-	shown shown
+	// scope and its bound of results are those of the program; turn and mu guard them.
+	scope       Scope
+	outputBytes int64
+	mu          sync.Mutex // guards journal and latch
+	book        journal
+	latch       *contract.Fault
+	// before counts the calls that were admitted before the present scope, and own
+	// says that the latch holds a bound of that scope alone.
+	before int64
+	own    bool
+	shown  shown
 	// evidence is what the call that ended the run left behind.
 	evidence string
 }
@@ -142,6 +151,7 @@ type tool struct {
 // NameConflict fault when the projection is not whole.
 func New(cfg Config) (*Broker, error) {
 	b := &Broker{cfg: cfg, tools: map[string]*tool{}, book: journal{run: cfg.Run, used: map[string]*used{}}}
+	b.enter(Scope{})
 	for _, t := range cfg.Tools {
 		name := t.Tool.Name
 		if _, twice := b.tools[name]; twice {
@@ -234,6 +244,9 @@ func (b *Broker) hold(f *contract.Fault) bool {
 	defer b.mu.Unlock()
 	before := b.latch
 	b.latch = contract.Worst(before, f)
+	if b.latch != before {
+		b.own = b.own && f.Reason == contract.ReasonCallLimitExceeded
+	}
 	return b.latch != before
 }
 

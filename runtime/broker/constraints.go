@@ -72,7 +72,7 @@ func (c constraints) vars(m Moment) contract.ConstraintVars {
 	v := contract.ConstraintVars{
 		Args: m.Arguments, Result: m.Result,
 		Run: contract.ConstraintRun{
-			Namespace: b.cfg.Run.Namespace, Name: b.cfg.Run.Name, Labels: b.cfg.Labels, Recipe: b.cfg.Recipe,
+			Namespace: b.cfg.Run.Namespace, Name: b.cfg.Run.Name, Labels: b.cfg.Labels, Recipe: b.recipe(),
 		},
 		Call: contract.ConstraintCall{Sequence: seq},
 	}

@@ -35,10 +35,13 @@ func (b *Broker) dispatch(ctx context.Context, t *tool, args json.RawMessage) (j
 		return nil, b.latch
 	}
 	fl.place = b.book.admit(t, contract.Digest(args), stamp(fl.start), len(args))
+	if b.scope.waits(t) {
+		b.book.calls[fl.place].State = contract.CallAwaiting
+	}
 	c := b.book.calls[fl.place]
 	b.mu.Unlock()
 
-	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.cfg.Limits.OutputBytes, Progress: fl.report})
+	body, f := fl.run(Request{ID: c.ID, Tool: c.Tool, Arguments: args, MaxBytes: b.outputBytes, Progress: fl.report})
 	latched := b.hold(f)
 	if latched {
 		fl.leave(f)
@@ -69,6 +72,11 @@ func (fl *flight) moment() Moment {
 }
 
 func (fl *flight) run(r Request) (json.RawMessage, *contract.Fault) {
+	if fl.b.scope.waits(fl.t) {
+		if body, f, over := fl.wait(); over {
+			return body, f
+		}
+	}
 	var f *contract.Fault
 	fl.inner, f = fl.b.hooks.dispatch(fl.ctx, fl.moment())
 	if f == nil {
@@ -134,7 +142,7 @@ func (fl *flight) failed(f *Failure) *contract.Fault {
 // answered takes a result through its checks. An answer proves that the tool
 // did its work, so a result that is not accepted still is an outcome.
 func (fl *flight) answered(ans Answer) (json.RawMessage, *contract.Fault) {
-	name, most := fl.t.Tool.Tool.Name, fl.b.cfg.Limits.OutputBytes
+	name, most := fl.t.Tool.Tool.Name, fl.b.outputBytes
 	fl.drifted = ans.Drifted
 	fl.change(func(c *contract.Call) { c.Receipt = contract.CutReceipt(ans.Receipt) })
 	if ans.Bytes > most {

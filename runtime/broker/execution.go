@@ -18,20 +18,21 @@ type Execution struct {
 	admitted int64
 }
 
-// Next opens the way for the next program. It waits for a call that is still on
+// Next opens the way for the next program, or for one direct call, of the scope. It waits for a call that is still on
 // its way, and the Execution before it reaches no tool any more. The latch of the
 // program before is lifted, unless what it holds is true of the whole run: see
 // Withdraws. While a call of the run may have had an effect without a proven
 // outcome, only tools that are ReadOnly can be called.
-func (b *Broker) Next() *Execution {
+func (b *Broker) Next(s Scope) *Execution {
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	b.epoch++
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.latch != nil && !Withdraws(b.latch.Reason) {
+	if b.latch != nil && (b.own || !Withdraws(b.latch.Reason)) {
 		b.latch, b.evidence = nil, ""
 	}
+	b.enter(s)
 	return &Execution{b: b, epoch: b.epoch, first: len(b.book.calls), admitted: b.book.admitted}
 }
 
@@ -63,6 +64,8 @@ type Ended struct {
 	Fault *contract.Fault
 	// Evidence is what the call behind Fault left; "" when Fault is not a call's.
 	Evidence string
+	// Own says that Fault is a bound of the scope alone: it takes nothing from the run.
+	Own bool
 	// ReadOnly says that from here on only tools that are ReadOnly can be called.
 	ReadOnly bool
 }
@@ -80,7 +83,7 @@ func (x *Execution) End() Ended {
 	defer b.mu.Unlock()
 	return Ended{
 		Calls: b.book.snapshot()[x.first:], Admitted: b.book.admitted - x.admitted,
-		Fault: b.latch, Evidence: b.evidence, ReadOnly: len(contract.Ambiguous(b.book.calls)) > 0,
+		Fault: b.latch, Evidence: b.evidence, Own: b.own, ReadOnly: len(contract.Ambiguous(b.book.calls)) > 0,
 	}
 }
 

@@ -89,7 +89,7 @@ func TestExecutionsOfOneRun(t *testing.T) {
 			b := newBroker(t, Config{Limits: l, Tools: []Tool{
 				pay, toolOf("read", contract.EffectReadOnly, &fake{}), toolOf("lose", contract.EffectEffectful, lost),
 			}})
-			x := b.Next()
+			x := b.Next(Scope{})
 			ctx := t.Context()
 			if tc.ctx != nil {
 				ctx = tc.ctx
@@ -100,7 +100,7 @@ func TestExecutionsOfOneRun(t *testing.T) {
 			if e := x.End(); e.ReadOnly != tc.readOnly || len(e.Calls) != len(b.book.calls) {
 				t.Errorf("the first program ended with %+v", e)
 			}
-			x = b.Next()
+			x = b.Next(Scope{})
 			if diff := cmp.Diff(tc.want2, calling(t.Context(), x, tc.second...)); diff != "" {
 				t.Errorf("second program (-want +got):\n%s", diff)
 			}
@@ -114,12 +114,12 @@ func TestExecutionsOfOneRun(t *testing.T) {
 func TestExecutionIsOver(t *testing.T) {
 	tool := &fake{}
 	b := newBroker(t, Config{Tools: []Tool{toolOf("pay", contract.EffectEffectful, tool)}})
-	old := b.Next()
+	old := b.Next(Scope{})
 	calling(t.Context(), old, "pay")
 	if got := old.End(); got.Admitted != 1 || len(got.Calls) != 1 {
 		t.Errorf("the first program ended with %+v", got)
 	}
-	x := b.Next()
+	x := b.Next(Scope{})
 	if diff := cmp.Diff([]contract.Reason{contract.ReasonBrokerUnavailable}, calling(t.Context(), old, "pay")); diff != "" {
 		t.Errorf("the program before (-want +got):\n%s", diff)
 	}
@@ -130,7 +130,7 @@ func TestExecutionIsOver(t *testing.T) {
 		t.Errorf("the second program ended with %+v", got)
 	}
 	b.End()
-	if diff := cmp.Diff([]contract.Reason{contract.ReasonBrokerUnavailable}, calling(t.Context(), b.Next(), "pay")); diff != "" {
+	if diff := cmp.Diff([]contract.Reason{contract.ReasonBrokerUnavailable}, calling(t.Context(), b.Next(Scope{}), "pay")); diff != "" {
 		t.Errorf("after the end (-want +got):\n%s", diff)
 	}
 	if len(tool.requests) != 2 {

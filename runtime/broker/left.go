@@ -63,7 +63,7 @@ func (fl *flight) leave(f *contract.Fault) {
 		Seq: c.Seq, Tool: c.Tool, Reason: f.Reason, Result: fl.result,
 		ResultBytes: c.ResultBytes, ResultDigest: c.ResultDigest, Receipt: c.Receipt,
 	}
-	b.evidence = left.Evidence(min(b.cfg.Limits.OutputBytes, contract.MaxEvidenceBytes))
+	b.evidence = left.Evidence(min(b.outputBytes, contract.MaxEvidenceBytes))
 }
 
 func (b *Broker) left() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
@@ -30,6 +31,14 @@ type agent struct {
 	last *contract.LastResult
 	left string
 	used contract.Usage
+	// What follows is of the protocol Tools alone. offered is what the present step
+	// offers: nothing else may its answer call.
+	shown   contract.Catalogue
+	recipes []recipe
+	offered offer
+	// doubted says that a call may have had an effect: only ReadOnly tools are
+	// callable.
+	doubted bool
 }
 
 // turn is what came of one step: the output of the run, its failure, or what the
@@ -38,6 +47,10 @@ type turn struct {
 	value    json.RawMessage
 	fault    *contract.Fault
 	feedback string
+	// calls are the native calls of the answer, as the model is shown them again, and
+	// results what came of each.
+	calls   []contract.ModelToolCall
+	results []Message
 }
 
 // agent takes the model through its steps.
@@ -68,29 +81,44 @@ func (a *agent) begin() *contract.Fault {
 	if f != nil {
 		return f
 	}
+	native := a.pinned.Protocol == contract.ProtocolTools
 	if shown.Step == contract.CatalogueEmpty {
-		a.Tools = nil
+		a.Tools = uncallable(a.Tools, native)
 	}
 	if a.broker, f = a.newBroker(); f != nil {
 		return f
 	}
-	a.history = history{
-		system: protocol.Render(protocol.PromptInput{
-			Instructions: a.pinned.Instructions, Finalize: a.pinned.Finalize, Limits: a.Bundle.Limits, MaxSteps: a.pinned.MaxSteps, Catalogue: shown,
-		}),
-		prompt: protocol.Task(a.pinned.Prompt, a.Bundle.Input), maxItems: a.pinned.MaxItems,
+	a.history = history{prompt: protocol.Task(a.pinned.Prompt, a.Bundle.Input), maxItems: a.pinned.MaxItems}
+	if native {
+		return a.beginTools(shown)
 	}
+	a.history.system = protocol.Render(protocol.PromptInput{
+		Instructions: a.pinned.Instructions, Finalize: a.pinned.Finalize, Limits: a.Bundle.Limits, MaxSteps: a.pinned.MaxSteps, Catalogue: shown,
+	})
 	return nil
+}
+
+// uncallable keeps every tool from code, whose author could be shown none. The
+// model may call them natively all the same.
+func uncallable(tools []broker.Tool, native bool) []broker.Tool {
+	if !native {
+		return nil
+	}
+	tools = slices.Clone(tools)
+	for i := range tools {
+		tools[i].NotFromCode = true
+	}
+	return tools
 }
 
 // catalogue is what the model is shown of the tools: the one that was pinned, if
 // the bundle says so.
 func (a *agent) catalogue() (contract.Catalogue, *contract.Fault) {
-	var tools []contract.Tool
+	var pinned []contract.PinnedTool
 	for _, t := range a.Tools {
-		tools = append(tools, t.Tool)
+		pinned = append(pinned, t.PinnedTool)
 	}
-	c, err := contract.NewCatalogue(tools, contract.MaxCatalogueBytes)
+	c, err := contract.NewCatalogue(contract.FromCode(pinned), contract.MaxCatalogueBytes)
 	if err != nil {
 		return c, faultOf(err)
 	}
@@ -126,6 +154,9 @@ func (a *agent) step(ctx context.Context, n int64) turn {
 	t := turn{fault: f}
 	if f == nil {
 		t = a.act(ctx, &s, answer)
+		if t.results != nil {
+			a.history.addCalls(answer.Text, t.calls, t.results)
+		}
 		a.history.add(answer.Text, t.feedback)
 	}
 	if t.fault != nil && s.Reason == "" {
@@ -144,7 +175,11 @@ func (a *agent) step(ctx context.Context, n int64) turn {
 // looked at.
 func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contract.Fault) {
 	r := ModelRequest{Messages: a.history.messages()}
-	a.Events.step(a.Bundle, contract.Event{Type: contract.EventModelRequested, Step: s.Step})
+	if a.pinned.Protocol == contract.ProtocolTools {
+		a.offered = a.offer()
+		r.Tools = a.offered.tools
+	}
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventModelRequested, Step: s.Step, Content: a.history.unseen()})
 	start := a.Now()
 	inner, answered := a.Spans.Inference(ctx, r)
 	answer, err := a.request(inner, r, s.Step)
@@ -166,9 +201,13 @@ func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contra
 	x := contract.Event{
 		Type: contract.EventModelAnswered, Step: s.Step, DurationMs: s.ModelMs,
 		InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Attempts: s.Attempts,
+		Content: &contract.EventContent{Reasoning: answer.Reasoning, FinishReason: answer.FinishReason, ToolCalls: answer.ToolCalls},
+	}
+	if answer.Text != nil {
+		x.Content.Text = *answer.Text
 	}
 	if f != nil {
-		x.Reason = f.Reason
+		x.Reason, x.Content.Message = f.Reason, f.Message
 	}
 	a.Events.step(a.Bundle, x)
 	return answer, f
@@ -176,6 +215,9 @@ func (a *agent) ask(ctx context.Context, s *contract.Step) (ModelAnswer, *contra
 
 // act does what the answer says.
 func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) turn {
+	if a.pinned.Protocol == contract.ProtocolTools {
+		return a.actTools(ctx, s, answer)
+	}
 	m := a.read(answer)
 	s.Drift = m.Drift
 	switch m.Kind {
@@ -185,21 +227,35 @@ func (a *agent) act(ctx context.Context, s *contract.Step, answer ModelAnswer) t
 			return a.program(ctx, s, m.Code)
 		}
 		s.Kind = contract.StepRefused
-		a.Events.step(a.Bundle, contract.Event{Type: contract.EventProgramRefused, Step: s.Step})
+		a.Events.step(a.Bundle, contract.Event{Type: contract.EventProgramRefused, Step: s.Step, Content: source(m.Code, nil)})
 		return turn{feedback: protocol.FinalizeMode()}
 	case protocol.Final:
 		s.Kind = contract.StepFinal
 		return a.end(s, m.Output)
 	case protocol.Error:
 	}
+	return a.noMessage(s, protocol.ProtocolError(m))
+}
+
+// noMessage is a step whose answer is no message of the protocol.
+func (a *agent) noMessage(s *contract.Step, feedback string) turn {
 	s.Kind, s.Reason = contract.StepProtocolError, string(contract.ReasonProtocolError)
-	a.mistakes++
-	a.Events.step(a.Bundle, contract.Event{Type: contract.EventProtocolError, Step: s.Step, Reason: contract.ReasonProtocolError})
-	if a.mistakes > contract.MaxProtocolErrors {
-		return turn{fault: contract.Faultf(contract.ReasonProtocolError,
-			"%d answers of the model were no message of the protocol", a.mistakes)}
+	if f := a.mistake(s, contract.ReasonProtocolError, feedback); f != nil {
+		return turn{fault: f}
 	}
-	return turn{feedback: protocol.ProtocolError(m)}
+	return turn{feedback: feedback}
+}
+
+// mistake counts an answer that breaks the protocol. The fault, if any, ends the run.
+func (a *agent) mistake(s *contract.Step, r contract.Reason, message string) *contract.Fault {
+	a.mistakes++
+	a.Events.step(a.Bundle, contract.Event{
+		Type: contract.EventProtocolError, Step: s.Step, Reason: r, Content: &contract.EventContent{Message: message},
+	})
+	if a.mistakes <= contract.MaxProtocolErrors {
+		return nil
+	}
+	return contract.Faultf(contract.ReasonProtocolError, "%d answers of the model were no message of the protocol", a.mistakes)
 }
 
 // read is the message of an answer. Some are none for what is not in their text.
@@ -226,7 +282,7 @@ func (a *agent) end(s *contract.Step, value json.RawMessage) turn {
 	if f := checked(a.output, value); f != nil {
 		return turn{fault: f}
 	}
-	a.Events.step(a.Bundle, contract.Event{Type: contract.EventFinal, Step: s.Step})
+	a.Events.step(a.Bundle, contract.Event{Type: contract.EventFinal, Step: s.Step, Content: &contract.EventContent{Output: value}})
 	return turn{value: value}
 }
 

@@ -21,46 +21,88 @@ type history struct {
 	bytes     int
 	// dropped counts the messages that are no longer shown.
 	dropped int
+	// asked counts the requests that unseen was called for.
+	asked int
 }
 
-// exchange is an answer of the model, "" when there was none, and what it was told.
-type exchange struct{ answer, feedback string }
+// exchange is an answer of the model, unless there was none, and what it was told:
+// one message, or the result of each of its calls. It stays or goes as a whole.
+type exchange []Message
 
-func (e exchange) bytes() int { return len(e.answer) + len(e.feedback) }
-
-func (e exchange) messages() []Message {
-	told := Message{Role: RoleUser, Text: e.feedback}
-	if e.answer == "" {
-		return []Message{told}
+func (e exchange) bytes() (n int) {
+	for _, m := range e {
+		n += m.bytes()
 	}
-	return []Message{{Role: RoleAssistant, Text: e.answer}, told}
+	return n
 }
 
-// add puts an exchange behind the others, and drops the oldest ones that no longer
-// fit. The newest one always stays: without it the model would know nothing of
-// what it did.
+func (m Message) bytes() int {
+	n := len(m.Text)
+	for _, c := range m.ToolCalls {
+		n += len(c.Name) + len(c.Arguments)
+	}
+	return n
+}
+
+// add puts an answer and what the model is told of it behind the others.
 func (h *history) add(answer *string, feedback string) {
 	if feedback == "" {
 		return // the run is over
 	}
-	e := exchange{feedback: feedback}
+	var e exchange
 	if answer != nil && strings.TrimSpace(*answer) != "" {
-		e.answer = *answer
+		e = exchange{{Role: RoleAssistant, Text: *answer}}
 	}
+	h.push(append(e, Message{Role: RoleUser, Text: feedback}))
+}
+
+// addCalls puts an answer with its native calls behind the others, and the result
+// of each.
+func (h *history) addCalls(answer *string, calls []contract.ModelToolCall, results []Message) {
+	said := Message{Role: RoleAssistant, ToolCalls: calls}
+	if answer != nil {
+		said.Text = *answer
+	}
+	h.push(append(exchange{said}, results...))
+}
+
+// push puts an exchange behind the others, and drops the oldest ones that no longer
+// fit. The newest one always stays: without it the model would know nothing of
+// what it did.
+func (h *history) push(e exchange) {
 	h.exchanges = append(h.exchanges, e)
 	h.bytes += e.bytes()
 	for len(h.exchanges) > 1 && (h.bytes > maxHistoryBytes || h.maxItems > 0 && int64(h.items()) > h.maxItems) {
 		h.bytes -= h.exchanges[0].bytes()
-		h.dropped += len(h.exchanges[0].messages())
+		h.dropped += len(h.exchanges[0])
 		h.exchanges = h.exchanges[1:]
 	}
 }
 
 func (h *history) items() (n int) {
 	for _, e := range h.exchanges {
-		n += len(e.messages())
+		n += len(e)
 	}
 	return n
+}
+
+// unseen is what the next request shows for the first time, without the model's
+// own answers: called once for each request.
+func (h *history) unseen() *contract.EventContent {
+	var fresh []Message
+	if h.asked == 0 {
+		fresh = []Message{{Role: RoleSystem, Text: h.system}, {Role: RoleUser, Text: h.prompt}}
+	} else if n := len(h.exchanges); n > 0 {
+		fresh = h.exchanges[n-1]
+	}
+	h.asked++
+	c := &contract.EventContent{Dropped: h.dropped}
+	for _, m := range fresh {
+		if m.Role != RoleAssistant {
+			c.Messages = append(c.Messages, contract.EventMessage{Role: string(m.Role), Text: m.Text, ToolCallID: m.ToolCallID})
+		}
+	}
+	return c
 }
 
 // messages is the whole of the next request. What was dropped is said behind the
@@ -72,7 +114,7 @@ func (h *history) messages() []Message {
 	}
 	out := []Message{{Role: RoleSystem, Text: h.system}, {Role: RoleUser, Text: prompt}}
 	for _, e := range h.exchanges {
-		out = append(out, e.messages()...)
+		out = append(out, e...)
 	}
 	return out
 }
@@ -92,11 +134,18 @@ type tokens struct {
 func (t *tokens) add(r ModelRequest, a ModelAnswer) {
 	n := 0
 	for _, m := range r.Messages {
-		n += len(m.Text)
+		n += m.bytes()
+	}
+	for _, x := range r.Tools {
+		n += len(x.Name) + len(x.Description) + len(x.Parameters)
 	}
 	t.guessIn += estimate(n)
+	said := Message{ToolCalls: a.ToolCalls}
 	if a.Text != nil {
-		t.guessOut += estimate(len(*a.Text) + len(a.Reasoning))
+		said.Text = *a.Text
+	}
+	if n := said.bytes(); n > 0 || a.Text != nil {
+		t.guessOut += estimate(n + len(a.Reasoning))
 	}
 	if a.Counted {
 		t.counted = true

@@ -137,7 +137,7 @@ func (r *run) newBroker() (*broker.Broker, *contract.Fault) {
 	}
 	b, err := broker.New(broker.Config{
 		Run: r.Bundle.Run, Labels: r.Bundle.Labels, Recipe: recipe, Limits: r.Bundle.Limits, Tools: r.Tools, Journal: r.Journal, Now: r.Now,
-		Hooks: r.Hooks, Observe: func(e broker.Event) { r.Events.call(r.Bundle, r.at.Load(), e) },
+		Hooks: r.Hooks, Desk: r.desk(), Observe: func(e broker.Event) { r.Events.call(r.Bundle, r.at.Load(), e) },
 	})
 	if err != nil {
 		return nil, faultOf(err)

@@ -20,38 +20,63 @@ const CodeTool = "code"
 // CodeID is the id of the program of a step.
 func CodeID(step int64) string { return fmt.Sprintf("code_execution_%d", step) }
 
+// made is what came of one program, recipe or direct call: a value or a fault.
+type made struct {
+	value json.RawMessage
+	fault *contract.Fault
+	ended broker.Ended
+}
+
+// event is the end of it.
+func (m made) event(x contract.Event) contract.Event {
+	x.State = string(contract.ResultSucceeded)
+	if f := m.fault; f != nil {
+		x.State, x.Reason = string(contract.ResultFailed), f.Reason
+		x.Content = &contract.EventContent{Message: f.Message, Line: f.Line, Column: f.Column, Evidence: m.ended.Evidence}
+	} else {
+		x.Content = &contract.EventContent{Result: m.value}
+	}
+	return x
+}
+
+// source is a program and its input as an event has them.
+func source(text string, input json.RawMessage) *contract.EventContent {
+	return &contract.EventContent{Source: text, SourceDigest: contract.Digest([]byte(text)), Input: input}
+}
+
 // program executes one program of the model in one fresh execution.
-func (a *agent) program(ctx context.Context, s *contract.Step, source string) turn {
+func (a *agent) program(ctx context.Context, s *contract.Step, text string) turn {
 	s.Kind = contract.StepCode
 	a.tell(append(slices.Clip(a.steps), *s))
-	a.Events.step(a.Bundle, contract.Event{Type: contract.EventProgramStarted, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool})
+	e := contract.Event{Type: contract.EventProgramStarted, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool, Content: source(text, a.Bundle.Input)}
+	a.Events.step(a.Bundle, e)
 	start := a.Now()
-	x := a.broker.Next()
 	inner, done := a.Spans.Tool(ctx, CodeTool, CodeID(s.Step))
-	res, err := a.Sandbox.Execute(inner, sandbox.Program{Source: source, Input: a.Bundle.Input, Limits: a.Bundle.Limits}, x)
-	ended := x.End()
-	s.ProgramMs, s.Calls = a.Now().Sub(start).Milliseconds(), ended.Admitted
+	m := a.execute(inner, sandbox.Program{Source: text, Input: a.Bundle.Input, Limits: a.Bundle.Limits}, broker.Scope{})
+	s.ProgramMs, s.Calls = a.Now().Sub(start).Milliseconds(), m.ended.Admitted
+	done(m.fault)
+	e.Type, e.DurationMs = contract.EventProgramFinished, s.ProgramMs
+	a.Events.step(a.Bundle, m.event(e))
+	if m.fault != nil {
+		s.Reason = string(m.fault.Reason)
+		return a.failed(ctx, m.fault, m.ended)
+	}
+	return a.succeeded(s, m.value)
+}
+
+// execute executes one program in one fresh execution.
+func (a *agent) execute(ctx context.Context, p sandbox.Program, scope broker.Scope) made {
+	x := a.broker.Next(scope)
+	res, err := a.Sandbox.Execute(ctx, p, x)
+	m := made{value: res.Value, ended: x.End()}
 	a.used.HeapBytes = max(a.used.HeapBytes, res.Usage.HeapBytes)
 	a.used.Fuel += res.Usage.Fuel
-	var f *contract.Fault
 	if err != nil {
-		f = faultOf(err)
+		m.fault = faultOf(err)
 	}
 	// What the broker holds is true whatever the executor says.
-	f = contract.Worst(ended.Fault, f)
-	done(f)
-	e := contract.Event{
-		Type: contract.EventProgramFinished, Step: s.Step, ID: CodeID(s.Step), Tool: CodeTool,
-		State: string(contract.ResultSucceeded), DurationMs: s.ProgramMs,
-	}
-	if f != nil {
-		e.State, e.Reason, s.Reason = string(contract.ResultFailed), f.Reason, string(f.Reason)
-	}
-	a.Events.step(a.Bundle, e)
-	if f != nil {
-		return a.failed(ctx, f, ended)
-	}
-	return a.succeeded(s, res.Value)
+	m.fault = contract.Worst(m.ended.Fault, m.fault)
+	return m
 }
 
 // failed decides whether the failure of a program is that of the run.
@@ -76,6 +101,9 @@ func (a *agent) failed(ctx context.Context, f *contract.Fault, ended broker.Ende
 // readOnly names the tools that can be called while an effect is in doubt.
 func (a *agent) readOnly() (names []string) {
 	for _, t := range a.Tools {
+		if a.pinned.Protocol == contract.ProtocolTools && !t.Direct {
+			continue
+		}
 		if t.Tool.Defaulted().Effect == contract.EffectReadOnly {
 			names = append(names, t.Tool.Name)
 		}

@@ -87,6 +87,11 @@ type codeError struct {
 // CodeError tells the model why its program failed, where, and what took effect
 // nevertheless. Fault is set.
 func CodeError(x Failure) string {
+	return boundedError(x, MaxFeedbackBytes, func(e codeError) string { return errorHead + encode(e) })
+}
+
+// boundedError spells a failure, with as many of its effects as fit.
+func boundedError(x Failure, most int, spell func(codeError) string) string {
 	f := x.Fault
 	e := codeError{
 		Reason: f.Reason, Message: contract.Truncate(f.Message, contract.MaxMessageBytes), Line: f.Line, Column: f.Column,
@@ -98,12 +103,12 @@ func CodeError(x Failure) string {
 	if x.ReadOnly {
 		e.Note = "Whether a call took effect is not known. " + onlyThese(x.Callable)
 	}
-	text := errorHead + encode(e)
-	for len(text) > MaxFeedbackBytes && len(e.Effects) > 0 {
+	text := spell(e)
+	for len(text) > most && len(e.Effects) > 0 {
 		kept := len(e.Effects) / 2
 		e.MoreEffects += len(e.Effects) - kept
 		e.Effects = e.Effects[:kept]
-		text = errorHead + encode(e)
+		text = spell(e)
 	}
 	return text
 }

@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
+
+const toolHead = "TOOL_ERROR: "
+
+// The whys of an answer that neither calls a tool nor is an end.
+const (
+	// WhyCutCalls is an answer with tool calls that the endpoint ended too early.
+	WhyCutCalls Why = "cutCalls"
+	// WhyCutAnswer is an answer without tool calls that the endpoint ended too early.
+	WhyCutAnswer Why = "cutAnswer"
+	// WhyNoCall is an answer that has no tool call, though its endpoint says so.
+	WhyNoCall Why = "noCall"
+	// WhyTextCall is a tool call that is spelled in the text, or a text of this
+	// protocol's own.
+	WhyTextCall Why = "textCall"
+)
+
+// ReadTools says what an answer without tool calls, whose endpoint ended it for
+// finishReason, is: "" for the end of the run, or why it is none.
+func ReadTools(text *string, finishReason string) Why {
+	cut := CutShort(finishReason)
+	switch {
+	case text == nil || blank(*text):
+		if cut {
+			return WhyCutAnswer
+		}
+		if slices.Contains(nativeWords, finishReason) {
+			return WhyNoCall
+		}
+		return WhyEmpty
+	case cut:
+		return WhyCutAnswer
+	case slices.Contains(nativeWords, finishReason):
+		return WhyNoCall
+	case protocolText(*text):
+		return WhyTextCall
+	}
+	return ""
+}
+
+// CutShort reports whether the endpoint ended an answer before its end.
+func CutShort(finishReason string) bool {
+	return finishReason == "content_filter" || slices.Contains(cutWords, finishReason)
+}
+
+// textCalls are how models spell a call that their endpoint did not recognise.
+var textCalls = []string{"<tool_call>", "<tool_calls>", "<|tool_call", "<function=", "<function_call>", "[TOOL_CALLS]", "<|python_tag|>"}
+
+// protocolText reports whether a text is one of the protocol, and no answer.
+func protocolText(text string) bool {
+	text = strings.TrimLeftFunc(text, space)
+	starts := func(head string) bool { return strings.HasPrefix(text, head) }
+	return slices.ContainsFunc(textCalls, starts) || starts(strings.TrimSpace(toolHead)) || starts(strings.TrimSpace(protocolHead))
+}
+
+// ToolsError tells the model why its answer was neither a call nor an end.
+func ToolsError(w Why) string {
+	const either = "Call a tool, or write the finished answer as text, which ends the run."
+	text := either
+	switch w {
+	case WhyEmpty:
+		text = "the answer has no text and calls no tool. " + either
+	case WhyCutAnswer:
+		text = "the answer ends too early, so it was not taken. Be shorter. " + either
+	case WhyCutCalls:
+		text = "the answer ends too early, so none of its calls was made. Send fewer or shorter calls. " + either
+	case WhyNoCall:
+		text = "the answer was to call a tool, but holds no call. " + either
+	case WhyTextCall:
+		text = "the text spells a call or a message of the protocol, and was not taken. Call tools natively. " + either
+	case WhyTooLong:
+		text = fmt.Sprintf("the answer has more than %d bytes and was not taken. Be shorter. ", contract.MaxModelAnswerBytes) + either
+	case WhyOutputTooLarge:
+		text = "the answer is longer than the output of this run may be, and was not taken. Be shorter."
+	case WhyMalformed:
+		text = "the answer is not well-formed text, and was not taken. " + either
+	}
+	return protocolHead + text
+}
+
+// ToolResult is the message of a call that succeeded with a value, which is JSON
+// text; of one that is too long for so many bytes, its beginning.
+func ToolResult(value json.RawMessage, most int) string {
+	text := cmp.Or(oneLine(value), "null")
+	if whole := `{"result":` + text + "}"; len(whole) <= most {
+		return whole
+	}
+	const room = 256 // for the mark
+	return fmt.Sprintf(`{"result":%s,"cut":"result is only the beginning of the text of a result of %d bytes"}`, beginning(text, most-room), len(text))
+}
+
+// CodeFailure is the message of a call of run_code that failed.
+func CodeFailure(x Failure, most int) string {
+	return boundedError(x, most, func(e codeError) string { return `{"error":` + encode(e) + "}" })
+}
+
+// ToolError is the message of a call of a tool or a recipe that failed.
+func ToolError(x Failure, most int) string {
+	return boundedError(x, most, func(e codeError) string { return toolHead + encode(e) })
+}
