@@ -137,24 +137,36 @@ func (x *one) key(key string, rule string, level Level, format string, args ...a
 
 func (x *one) judge(ctx context.Context, all []v1alpha1.Recipe) {
 	x.admission(ctx)
-	p := recipe.Decide(x.op, recipe.Snapshot{Now: x.now, Recipe: x.Object, Recipes: all})
-	if f := p.Source; f != nil && f.Reason == contract.ReasonDigestMismatch {
+	if f := x.decide(x.Object, all).Source; f != nil && f.Reason == contract.ReasonDigestMismatch {
 		x.key("source_digest", string(f.Reason), Error, "%s", f.Message)
 	}
 	x.program()
 	x.schema(x.InputSchema, x.Object.InputSchema())
 	x.schema(x.OutputSchema, x.Object.OutputSchema())
-	if f := p.Fault; f != nil {
-		// The other reasons are those of the program and the schemas.
-		key := map[contract.Reason]string{
-			contract.ReasonLimitsTooHigh: "limits", contract.ReasonReservedName: "name",
-			contract.ReasonNameConflict: "name", contract.ReasonRecursive: "tools",
-		}[f.Reason]
-		if key != "" {
-			x.key(key, string(f.Reason), Error, "%s", f.Message)
-		}
-	}
+	x.object(all)
 	x.calls()
+}
+
+func (x *one) decide(o *v1alpha1.Recipe, all []v1alpha1.Recipe) recipe.Plan {
+	return recipe.Decide(x.op, recipe.Snapshot{Now: x.now, Recipe: o, Recipes: all})
+}
+
+// object judges what is left beside the program and the schemas. The decision stops
+// at the first fault, so that it is asked about the same recipe with sound ones.
+func (x *one) object(all []v1alpha1.Recipe) {
+	o := x.Object.DeepCopy()
+	o.Spec.Source, o.Spec.SourceDigest, o.Spec.InputSchema, o.Spec.OutputSchema = "function main() {}", "", nil, nil
+	f := x.decide(o, all).Fault
+	if f == nil {
+		return
+	}
+	key := map[contract.Reason]string{
+		contract.ReasonLimitsTooHigh: "limits", contract.ReasonReservedName: "name",
+		contract.ReasonNameConflict: "name", contract.ReasonRecursive: "tools",
+	}[f.Reason]
+	if key != "" {
+		x.key(key, string(f.Reason), Error, "%s", f.Message)
+	}
 }
 
 // admission asks the API server's own checks.
