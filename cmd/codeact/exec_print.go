@@ -93,6 +93,13 @@ func printJSON(w io.Writer, r execResult) error {
 	return e.Encode(r)
 }
 
+func printIndented(w io.Writer, x any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(x)
+}
+
 func printText(w io.Writer, r execResult) error {
 	var b bytes.Buffer
 	if r.Status == "ok" {

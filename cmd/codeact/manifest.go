@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/cmd/codeact/admit"
 )
 
 // maxManifestBytes bounds one manifest file.
@@ -37,7 +38,7 @@ type manifests struct {
 // loader reads manifests as the API server would.
 type loader struct {
 	ctx     context.Context
-	schemas map[string]*kindSchema
+	schemas map[string]*admit.Kind
 	seen    map[string]string // kind/namespace/name -> file
 	m       manifests
 }
@@ -46,7 +47,7 @@ type loader struct {
 // AgentRun, Recipe, ToolGrant, Secret and Namespace are passed over: the files are often
 // those of a whole deployment.
 func load(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
-	schemas, err := loadSchemas()
+	schemas, err := admit.Kinds()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (l *loader) object(file string, obj map[string]any) error {
 			return fmt.Errorf("%s: there is no such kind in %s", what, u.GetAPIVersion())
 		}
 		unstructured.RemoveNestedField(obj, "status")
-		if err := k.admit(l.ctx, obj); err != nil {
+		if err := k.Admit(l.ctx, obj); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}

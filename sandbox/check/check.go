@@ -39,8 +39,7 @@ func Source(src string, maxBytes int64) (Info, error) {
 	if n := int64(len(src)); n > maxBytes {
 		return Info{}, contract.Faultf(contract.ReasonSourceTooLarge, "the source has %d bytes, more than limits.sourceBytes, %d", n, maxBytes)
 	}
-	p := &parser{coverInit: -1, lastYield: -1, toolNames: map[string]bool{}}
-	p.src = src
+	p := newParser(src)
 	bad := p.parse()
 	if f := p.forms.first; bad != nil && (f == nil || f.pos > bad.pos) {
 		return Info{}, fault(src, bad)
@@ -58,6 +57,12 @@ func Source(src string, maxBytes int64) (Info, error) {
 		Dynamic:   p.toolUses > p.toolCalls,
 		HasMain:   p.mainPlain,
 	}, nil
+}
+
+func newParser(src string) *parser {
+	p := &parser{coverInit: -1, lastYield: -1, toolNames: map[string]bool{}, toolSites: map[int]Call{}}
+	p.src = src
+	return p
 }
 
 func earliest(a, b *problem) *problem {

@@ -27,6 +27,7 @@ type expr struct {
 	pos   int
 	name  string // of ident, of a member with a dot, of a str
 	base  string // of a member: the name of its object, if that is an ident
+	ref   int    // of an ident, and of a member of one: where the ident itself stands
 	paren bool
 	comma bool // an array or parameter list ends with a comma, or a spread is followed by one
 	kids  []*expr

@@ -52,8 +52,9 @@ type parser struct {
 	awaitBound bool  // the program itself declares await
 
 	toolNames map[string]bool
-	toolUses  int // references to tools
-	toolCalls int // those of the form tools.call("name")
+	toolUses  int          // references to tools
+	toolCalls int          // those of the form tools.call("name")
+	toolSites map[int]Call // references to tools by their offset
 	mainPlain bool
 }
 
@@ -200,6 +201,7 @@ func (p *parser) variable(t token) {
 		p.awaits = append(p.awaits, t.pos)
 	case "tools":
 		p.toolUses++
+		p.toolSites[t.pos] = Call{Dynamic: true}
 	case "arguments":
 		if p.fn.field {
 			syntaxError(t.pos, "arguments is not allowed in a class field")
@@ -215,6 +217,7 @@ func (p *parser) bindingName() token {
 	}
 	if t.text == "tools" {
 		p.toolUses++ // what it shadows cannot be followed
+		p.toolSites[t.pos] = Call{Dynamic: true}
 	}
 	return t
 }

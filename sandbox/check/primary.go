@@ -33,7 +33,7 @@ func (p *parser) chain(e *expr, calls bool) *expr {
 			p.expect("]")
 			next.kind = member
 			if e.kind == ident && e.name == "tools" && key.kind == str && key.name == "call" {
-				next.base, next.name = "tools", "call"
+				next.base, next.name, next.ref = "tools", "call", e.ref
 			}
 		case t.is("(") && calls:
 			p.called(e)
@@ -69,7 +69,7 @@ func (p *parser) dot(object *expr) *expr {
 		p.unexpected("a property name is expected")
 	}
 	if object.kind == ident {
-		e.base = object.name
+		e.base, e.ref = object.name, object.ref
 		switch e.base + "." + e.name {
 		case "Math.random":
 			p.names.add(object.pos, "Math.random is not available: runs are deterministic")
@@ -118,6 +118,7 @@ func (p *parser) toolCall(callee *expr, args []*expr) {
 	if len(args) > 0 && args[0].kind == str {
 		p.toolCalls++
 		p.toolNames[args[0].name] = true
+		p.toolSites[callee.ref] = Call{Tool: args[0].name}
 	}
 }
 
@@ -273,7 +274,7 @@ func (p *parser) named() *expr {
 
 func (p *parser) reference() *expr {
 	t := p.identifier()
-	return &expr{kind: ident, pos: t.pos, name: t.text}
+	return &expr{kind: ident, pos: t.pos, ref: t.pos, name: t.text}
 }
 
 func (p *parser) super() *expr {

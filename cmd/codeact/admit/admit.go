@@ -1,4 +1,6 @@
-package main
+// Package admit gives the API server's own verdict on manifests of the product's
+// kinds, without a server.
+package admit
 
 import (
 	"context"
@@ -19,17 +21,17 @@ import (
 	"github.com/codeact-dev/codeact-operator/config/crd"
 )
 
-// kindSchema gives the API server's own verdict on objects of one kind: its
+// Kind gives the API server's own verdict on objects of one kind: its
 // defaults, bounds and CEL rules, from the generated CRD and by its own code.
-type kindSchema struct {
+type Kind struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// loadSchemas reads every embedded CRD; the keys are kinds.
-func loadSchemas() (map[string]*kindSchema, error) {
-	out := map[string]*kindSchema{}
+// Kinds reads every embedded CRD; the keys are kinds.
+func Kinds() (map[string]*Kind, error) {
+	out := map[string]*Kind{}
 	files, err := fs.Glob(crd.Bases, "bases/*.yaml")
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func loadSchemas() (map[string]*kindSchema, error) {
 	return out, nil
 }
 
-func newKindSchema(def *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
+func newKindSchema(def *apiextensionsv1.CustomResourceDefinition) (*Kind, error) {
 	var props apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(def.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
 		return nil, err
@@ -63,13 +65,13 @@ func newKindSchema(def *apiextensionsv1.CustomResourceDefinition) (*kindSchema, 
 	if err != nil {
 		return nil, err
 	}
-	return &kindSchema{structural: s, openAPI: v, rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
+	return &Kind{structural: s, openAPI: v, rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
 }
 
-// admit fills in the defaults of obj and reports what the API server would
+// Admit fills in the defaults of obj and reports what the API server would
 // refuse, unknown fields included: a manifest with a misspelt field is not what
 // its author means.
-func (k *kindSchema) admit(ctx context.Context, obj map[string]any) error {
+func (k *Kind) Admit(ctx context.Context, obj map[string]any) error {
 	unknown := pruning.PruneWithOptions(obj, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	if len(unknown) > 0 {
 		return fmt.Errorf("unknown field %q", unknown[0])

@@ -1,0 +1,169 @@
+package vectors_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/cmd/codeact/admit"
+	"github.com/codeact-dev/codeact-operator/controllers/recipe"
+	"github.com/codeact-dev/codeact-operator/controllers/settings"
+)
+
+type recipeFile struct {
+	JSON any
+}
+
+// UnmarshalJSON reads a file that is nothing but its text, too.
+func (f *recipeFile) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return nil // no manifest
+	}
+	type plain recipeFile
+	return json.Unmarshal(b, (*plain)(f))
+}
+
+type recipeCase struct {
+	ID     string
+	Group  string
+	Note   string
+	Files  map[string]recipeFile
+	Grants []struct{ Tool contract.Tool }
+	Call   json.RawMessage
+	Expect struct {
+		OK     bool
+		Reason *contract.Reason
+		// Of calls.
+		Value      json.RawMessage
+		ChildCalls *int64
+	}
+}
+
+// recipesSkipped are the cases without a call that are not run, and why.
+var recipesSkipped = map[string]string{
+	"RC16d": "the description is bounded in characters by the API server, in bytes in recipe.toml",
+	"RC19b": "the size of a manifest is bounded in recipe.toml only",
+	"RC22":  "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
+	"RC23":  "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
+	"RC23b": "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
+}
+
+func TestRecipeVectors(t *testing.T) {
+	var file struct {
+		About string
+		Cases []recipeCase
+	}
+	load(t, "recipes.json", &file)
+	kinds, err := admit.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range file.Cases {
+		t.Run(c.ID, func(t *testing.T) {
+			raw, err := json.Marshal(c.Files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch why := recipesSkipped[c.ID]; {
+			case why != "":
+				t.Skip(why)
+			case c.Call != nil:
+				t.Skip("calls are not run here yet")
+			case bytes.Contains(raw, []byte("configMapKeyRef")):
+				t.Skip("the kinds have no reference to a ConfigMap yet")
+			}
+			c.run(t, kinds["Recipe"])
+		})
+	}
+}
+
+func (c recipeCase) run(t *testing.T, kind *admit.Kind) {
+	var all []v1alpha1.Recipe
+	refused := ""
+	for _, f := range c.Files {
+		if f.JSON == nil {
+			continue
+		}
+		obj := expand(f.JSON).(map[string]any)
+		if obj["apiVersion"] != v1alpha1.GroupVersion.String() {
+			refused = fmt.Sprintf("there is no %v", obj["apiVersion"])
+			continue
+		}
+		if err := kind.Admit(t.Context(), obj); err != nil {
+			refused = err.Error()
+			continue
+		}
+		text, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r v1alpha1.Recipe
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	var grants []v1alpha1.ToolGrant
+	for _, g := range c.Grants {
+		x := v1alpha1.ToolGrant{ObjectMeta: metav1.ObjectMeta{Name: g.Tool.Name}}
+		x.Spec.Tool.Name = g.Tool.Name
+		grants = append(grants, x)
+	}
+	var fault *contract.Fault
+	for i := range all {
+		p := recipe.Decide(settings.Default(), recipe.Snapshot{Now: time.Unix(0, 0), Recipe: &all[i], Recipes: all, Grants: grants})
+		if p.Verb == recipe.VerbRefuse {
+			fault = p.Fault
+		}
+	}
+	switch {
+	case c.Expect.OK:
+		if refused != "" || fault != nil {
+			t.Errorf("refused: %s, %v", refused, fault)
+		}
+	case c.Expect.Reason == nil:
+		if refused == "" {
+			t.Errorf("not refused by the API server; fault %v", fault)
+		}
+	case fault == nil || fault.Reason != *c.Expect.Reason:
+		t.Errorf("fault %v (%s), want %s", fault, refused, *c.Expect.Reason)
+	}
+}
+
+// expand writes out the long texts and lists of the file's about; whole numbers
+// become int64, as the API server has them.
+func expand(x any) any {
+	switch v := x.(type) {
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = expand(v[i])
+		}
+	case map[string]any:
+		times, _ := v["times"].(float64)
+		if s, ok := v["repeat"].(string); ok {
+			return strings.Repeat(s, int(times))
+		}
+		if s, ok := v["list"].(string); ok {
+			var out []any
+			for i := range int(times) {
+				out = append(out, strings.ReplaceAll(s, "{i}", fmt.Sprint(i+1)))
+			}
+			return out
+		}
+		for k := range v {
+			v[k] = expand(v[k])
+		}
+	}
+	return x
+}
