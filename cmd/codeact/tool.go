@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"time"
 
@@ -104,12 +105,12 @@ func (f *importFlags) options() (toolimport.Options, error) {
 	return o, nil
 }
 
-func (f *importFlags) fromMCP(ctx context.Context, url string, out, errs io.Writer) error {
+func (f *importFlags) fromMCP(ctx context.Context, address string, out, errs io.Writer) error {
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
-	s := toolimport.Server{URL: url, Policy: contract.OperatorPolicy{AllowLoopback: true}}
+	s := toolimport.Server{URL: address, Policy: contract.OperatorPolicy{AllowLoopback: true}}
 	if s.Token, err = readToken(f.tokenFile); err != nil {
 		return err
 	}
@@ -117,13 +118,22 @@ func (f *importFlags) fromMCP(ctx context.Context, url string, out, errs io.Writ
 	defer cancel()
 	tools, err := s.Tools(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", plain(url), err)
+		return fmt.Errorf("%s: %w", hostOf(address), err)
 	}
-	r, err := toolimport.FromMCP(url, tools, o)
+	r, err := toolimport.FromMCP(address, tools, o)
 	if err != nil {
 		return err
 	}
 	return f.print(ctx, r, out, errs)
+}
+
+// hostOf names a server in messages: the rest of a URL may hold a credential.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "the server"
+	}
+	return plain(u.Host)
 }
 
 // readToken reads a bearer token from a file; no name is no token.

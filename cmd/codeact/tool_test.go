@@ -138,14 +138,14 @@ func TestImportMCPFlags(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("open-sesame\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var bearer string
 	plainServer := toolServer(t, "")
+	handler := tools.New(tools.Config{})
 	guarded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bearer = r.Header.Get("Authorization"); bearer != "Bearer open-sesame" {
+		if r.Header.Get("Authorization") != "Bearer open-sesame" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		tools.New(tools.Config{}).ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { guarded.CloseClientConnections(); guarded.Close() })
 	tests := map[string]struct {

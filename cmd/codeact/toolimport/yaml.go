@@ -51,8 +51,26 @@ func (p *page) field(indent int, key string, value *yaml.Node) {
 		if l != "\n" {
 			p.b.WriteString(strings.Repeat(" ", indent))
 		}
-		p.b.WriteString(l)
+		p.b.WriteString(visible(l))
 	}
+}
+
+// visible escapes what the library writes as it is although nobody sees it, such
+// as marks that change the direction of text: a reviewer must see what is applied.
+// Only quoted strings hold such characters (see text).
+func visible(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // schema writes a JSON Schema.
@@ -219,6 +237,9 @@ func node(x any) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(x)}
 }
 
+// words are booleans and null to readers of YAML 1.1, and strings to its writer.
+var words = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
 // text is a string: as a block where it has lines, or is long, and can be one.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
@@ -227,7 +248,7 @@ func text(s string) *yaml.Node {
 	})
 	block := strings.Contains(s, "\n") || len(s) > longLine
 	switch {
-	case odd, block && (s[0] == ' ' || s[0] == '\n' || strings.Contains(s, " \n") || strings.HasSuffix(s, " ")):
+	case slices.Contains(words, strings.ToLower(s)), odd, block && (s[0] == ' ' || s[0] == '\n' || strings.Contains(s, " \n") || strings.HasSuffix(s, " ")):
 		n.Style = yaml.DoubleQuotedStyle
 	case block:
 		n.Style = yaml.LiteralStyle
