@@ -28,10 +28,10 @@ func newTool() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_ = cmd.Help()
-			return errors.New("tool: name a subcommand: import")
+			return errors.New("tool: name a subcommand: import or diff")
 		},
 	}
-	c.AddCommand(newToolImport())
+	c.AddCommand(newToolImport(), newToolDiff())
 	return c
 }
 
@@ -45,14 +45,14 @@ type importFlags struct {
 func newToolImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import",
-		Short: "Write ToolGrants for review, from an MCP server or an OpenAPI document",
-		Long: `Write ToolGrants for review, from an MCP server or an OpenAPI document.
+		Short: "Write ToolGrants for review, from an MCP server",
+		Long: `Write ToolGrants for review, from an MCP server.
 
 The grants are written to the standard output as YAML. Each one declares its tool
 as the source does, passes the API server's own checks and the controller's, and
 is closed: its notAfter has passed, so that no run gets the tool before somebody
-has looked at every REVIEW and moved it. Effects are guessed, from the hints of a
-server or the method of a request. What a grant cannot express is left out and said
+has looked at every REVIEW and moved it. Effects are guessed, from the hints of the
+server. What a grant cannot express is left out and said
 on the standard error. The exit code is 1 when a tool that was named, or every
 tool, was left out.`,
 		Args: cobra.NoArgs,
