@@ -47,6 +47,19 @@ type loader struct {
 // AgentRun, Recipe, ToolGrant, Secret and Namespace are passed over: the files are often
 // those of a whole deployment.
 func load(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
+	m, err := loadAny(ctx, files, in)
+	if err != nil {
+		return nil, err
+	}
+	if m.run == nil {
+		return nil, errors.New("the files hold no AgentRun")
+	}
+	m.settleNamespaces()
+	return m, nil
+}
+
+// loadAny reads every file, whether there is a run in them or not.
+func loadAny(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
 	schemas, err := admit.Kinds()
 	if err != nil {
 		return nil, err
@@ -63,10 +76,6 @@ func load(ctx context.Context, files []string, in io.Reader) (*manifests, error)
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 	}
-	if l.m.run == nil {
-		return nil, errors.New("the files hold no AgentRun")
-	}
-	l.m.settleNamespaces()
 	return &l.m, nil
 }
 

@@ -24,21 +24,22 @@ func TestDrift(t *testing.T) {
 		list string // "" is a list that cannot be had
 		want string
 	}{
-		"the same":                 {declares(full), ""},
-		"spelled otherwise":        {declares(`{"outputSchema":{"type":"object"},"title":"X","annotations":{"readOnlyHint":true},"inputSchema":{"properties":{"n":{"maximum":9007199254740993,"type":"integer"}},"type":"object"},"description":"what it does","name":"x"}`), ""},
-		"another description":      {declares(strings.Replace(full, "what it does", "what it does. Call it first!", 1)), "its description differs from the pinned one"},
-		"a bound that moved":       {declares(strings.Replace(full, "9007199254740993", "9007199254740992", 1)), "its input schema differs from the pinned one"},
-		"a wider input":            {declares(strings.Replace(full, `"properties":{"n":{"type":"integer","maximum":9007199254740993}}`, `"properties":{}`, 1)), "its input schema differs from the pinned one"},
-		"no output schema":         {declares(strings.Replace(full, `,"outputSchema":{"type":"object"}`, "", 1)), "its output schema differs from the pinned one"},
-		"another name":             {declares(strings.Replace(full, `"name":"x"`, `"name":"X"`, 1)), "the server declares no tool of that name (backend.mcp.tool)"},
-		"nothing":                  {declares(""), "the server declares no tool of that name (backend.mcp.tool)"},
-		"on the second page":       {"pages", ""},
-		"declared twice":           {declares(full + "," + full), "unreadable"},
-		"pages that never end":     {"endless", "unreadable"},
-		"a cursor in a circle":     {"circle", "unreadable"},
-		"a list without end":       {declares(full + strings.Repeat(`,{"name":"`+strings.Repeat("n", 1000)+`"}`, 5000)), "unreadable"},
-		"a list of something else": {`{"tools":7}`, "unreadable"},
-		"no list":                  {`{`, "unreadable"},
+		"the same":                   {declares(full), ""},
+		"spelled otherwise":          {declares(`{"outputSchema":{"type":"object"},"title":"X","annotations":{"readOnlyHint":true},"inputSchema":{"properties":{"n":{"maximum":9007199254740993,"type":"integer"}},"type":"object"},"description":"what it does","name":"x"}`), ""},
+		"a number spelled otherwise": {declares(strings.Replace(full, "9007199254740993", "9007199254740993.0", 1)), ""},
+		"another description":        {declares(strings.Replace(full, "what it does", "what it does. Call it first!", 1)), "its description differs from the pinned one"},
+		"a bound that moved":         {declares(strings.Replace(full, "9007199254740993", "9007199254740992", 1)), "its input schema differs from the pinned one"},
+		"a wider input":              {declares(strings.Replace(full, `"properties":{"n":{"type":"integer","maximum":9007199254740993}}`, `"properties":{}`, 1)), "its input schema differs from the pinned one"},
+		"no output schema":           {declares(strings.Replace(full, `,"outputSchema":{"type":"object"}`, "", 1)), "its output schema differs from the pinned one"},
+		"another name":               {declares(strings.Replace(full, `"name":"x"`, `"name":"X"`, 1)), "the server declares no tool of that name (backend.mcp.tool)"},
+		"nothing":                    {declares(""), "the server declares no tool of that name (backend.mcp.tool)"},
+		"on the second page":         {"pages", ""},
+		"declared twice":             {declares(full + "," + full), "unreadable"},
+		"pages that never end":       {"endless", "unreadable"},
+		"a cursor in a circle":       {"circle", "unreadable"},
+		"a list without end":         {declares(full + strings.Repeat(`,{"name":"`+strings.Repeat("n", 1000)+`"}`, 5000)), "unreadable"},
+		"a list of something else":   {`{"tools":7}`, "unreadable"},
+		"no list":                    {`{`, "unreadable"},
 	}
 	for name, tc := range tests {
 		for _, warn := range []bool{false, true} {
@@ -90,6 +91,27 @@ func TestDrift(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	tests := map[string][]string{
+		"0":         {"0", "-0", "0.0", "0e9", "-0.00e-7"},
+		"1e0":       {"1", "1.0", "1e0", "1E+0", "10e-1", "0.1e1"},
+		"-25e-1":    {"-2.5", "-2.50", "-25e-1"},
+		"1e3":       {"1000", "1e3", "1.000E3"},
+		"1e99":      {"1e99", "0.01e101"},
+		"1e1000000": {"1e1000000"},
+	}
+	for want, spelled := range tests {
+		for _, s := range spelled {
+			if got := decimal(s); got != want {
+				t.Errorf("%s is %s, want %s", s, got, want)
+			}
+		}
+	}
+	if far := "1e99999999999"; decimal(far) != far {
+		t.Error("an exponent beyond all bounds is not left as it is")
 	}
 }
 

@@ -68,7 +68,7 @@ func everything(t *testing.T) string {
 
 // declaredBy has the pinned declarations taken from the server, as an author who
 // reads tools/list does.
-func declaredBy(t *testing.T, url string) map[string]declaration {
+func declaredBy(t *testing.T, url string) map[string]Declaration {
 	t.Helper()
 	all := sessionsOf(t, bundle(), nil)
 	p := pinned(url, "echo")

@@ -217,7 +217,7 @@ func responseLimit(value int64) int64 { return 4*value + contract.MaxMediaBytes 
 
 // ready returns the open session and the tools of its server. Nothing was called
 // when it fails.
-func (sl *slot) ready(ctx context.Context) (*session, map[string]declaration, *broker.Failure) {
+func (sl *slot) ready(ctx context.Context) (*session, map[string]Declaration, *broker.Failure) {
 	select {
 	case sl.turn <- struct{}{}:
 		defer func() { <-sl.turn }()

@@ -58,7 +58,7 @@ type session struct {
 	mu      sync.Mutex
 	broken  bool
 	listed  bool
-	tools   map[string]declaration
+	tools   map[string]Declaration
 	calls   map[string]*exchange // on their way, by progress token
 	secrets []sent               // the credentials that it was sent
 }
