@@ -60,8 +60,11 @@ func (e *responseEvent) key() string {
 	if given(e.Index) {
 		return "index " + string(e.Index)
 	}
-	if e.Item != nil {
+	if e.Item != nil && given(e.Item.ID) {
 		return "item " + str(e.Item.ID)
+	}
+	if e.Item != nil {
+		return "call " + str(e.Item.CallID)
 	}
 	return "item " + str(e.ItemID)
 }

@@ -157,11 +157,12 @@ var callStreams = map[string]wild{
 			`{"type":"response.output_item.done","item":{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}"}}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
 		want: called("a", "f", "{}"),
 	},
-	"ChatGPT: Responses: an index in one event alone": {
+	"ChatGPT: Responses: an index in one event alone, and no id of items": {
 		api: contract.ModelAPIResponses,
 		body: frames(`{"type":"response.output_item.added","item":{"type":"function_call","arguments":"","call_id":"a","name":"f"}}`, `{"type":"response.function_call_arguments.done","arguments":"{\"x\":5}","output_index":1}`,
-			`{"type":"response.output_item.done","item":{"type":"function_call","arguments":"{\"x\":5}","call_id":"a","name":"f"}}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
-		want: called("a", "f", `{"x":5}`),
+			`{"type":"response.output_item.done","item":{"type":"function_call","arguments":"{\"x\":5}","call_id":"a","name":"f"}}`, `{"type":"response.output_item.added","item":{"type":"function_call","arguments":"","call_id":"b","name":"f"}}`,
+			`{"type":"response.function_call_arguments.done","arguments":"{\"x\":6}","output_index":2}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
+		want: called("a", "f", `{"x":5}`, "b", "f", `{"x":6}`),
 	},
 	"Responses: cut off by the output bound": {
 		api: contract.ModelAPIResponses,
