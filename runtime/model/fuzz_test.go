@@ -23,8 +23,8 @@ func readAnswer(api contract.ModelAPI, body string) (*answer, error) {
 	return b, t.stream(bufio.NewReader(strings.NewReader(body)), b)
 }
 
-// FuzzToolCalls cuts a call's arguments in two ways: the pieces of a stream, with
-// what endpoints say with each piece, give what the whole document does.
+// FuzzToolCalls cuts a call's arguments: the pieces of a stream, with what endpoints
+// say with each piece, give what the whole document does, in both APIs.
 func FuzzToolCalls(f *testing.F) {
 	f.Add("a", "f", `{"x":"{\"y\":1}","z":[{},2]}`, uint16(3), uint8(0))
 	f.Add("", "f", `{"x":{"x":1}}`, uint16(5), uint8(1))
@@ -35,44 +35,100 @@ func FuzzToolCalls(f *testing.F) {
 		if json.Unmarshal([]byte(arguments), &object) != nil || object == nil || name == "" || len(id)+len(name)+len(arguments) > 4096 {
 			return
 		}
-		q := func(s string) string { b, _ := json.Marshal(s); return string(b) } // of a string
-		call := func(id, name, arguments string) string {
-			return `{"index":0,"id":` + q(id) + `,"function":{"name":` + q(name) + `,"arguments":` + q(arguments) + `}}`
-		}
-		// The escapes of JSON are the document's own; what is no UTF-8 is the same in both.
-		arguments = strings.TrimSpace(strings.ToValidUTF8(arguments, "?"))
-		lists, runes := []string{}, []rune(arguments)
-		for at, n := 0, 1+int(size)%64; at < len(runes); at += n {
-			piece := string(runes[at:min(at+n, len(runes))])
-			switch {
-			case at == 0 && how&1 == 0:
-				lists = append(lists, call(id, name, piece))
-			case at == 0: // name first, arguments behind
-				lists = append(lists, call(id, name, ""), `{"index":0,"function":{"arguments":`+q(piece)+`}}`)
-			case how&2 != 0: // id and name with each
-				lists = append(lists, call(id, name, piece))
-			default:
-				lists = append(lists, `{"index":0,"function":{"arguments":`+q(piece)+`}}`)
-			}
-		}
-		if how&4 != 0 { // and all of it again
-			lists = append(lists, call(id, name, arguments))
-		}
-		if how&4 != 0 && id == "" {
+		if how&again != 0 && id == "" {
 			return // without an id, that is another call like the first one
 		}
-		whole, err := readAnswer(contract.ModelAPIChat, message(`"tool_calls":[`+call(id, name, arguments)+`]`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pieces, err := readAnswer(contract.ModelAPIChat, deltas(lists...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(whole.native(), pieces.native()); d != "" {
-			t.Errorf("the document's calls and the stream's of %q (-document +stream):\n%s", lists, d)
-		}
+		c := cut{id: quoted(id), name: quoted(name), arguments: strings.TrimSpace(strings.ToValidUTF8(arguments, "?")), how: how}
+		c.pieces = cutInto(c.arguments, 1+int(size)%64)
+		same(t, contract.ModelAPIChat, message(`"tool_calls":[`+c.call(c.arguments)+`]`), deltas(c.chat()...))
+		same(t, contract.ModelAPIResponses, `{"status":"completed","output":[`+c.item(c.arguments)+`]}`, frames(c.responses()...))
 	})
+}
+
+func same(t *testing.T, api contract.ModelAPI, document, stream string) {
+	t.Helper()
+	whole, err := readAnswer(api, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := readAnswer(api, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(whole.native(), pieces.native()); d != "" {
+		t.Errorf("the document's calls and those of the stream %q (-document +stream):\n%s", stream, d)
+	}
+}
+
+// What endpoints do differently in streams.
+const (
+	nameAlone uint8 = 1 << iota // id and name before the first piece
+	nameEach                    // id and name with each piece
+	again                       // and all of it once more at the end
+)
+
+// cut is a call in pieces. Its id and its name are JSON.
+type cut struct {
+	id, name, arguments string
+	pieces              []string
+	how                 uint8
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // of a string
+	return string(b)
+}
+
+func cutInto(s string, n int) (out []string) {
+	for r := []rune(s); len(r) > 0; r = r[min(n, len(r)):] {
+		out = append(out, string(r[:min(n, len(r))]))
+	}
+	return out
+}
+
+func (c cut) call(arguments string) string {
+	return `{"index":0,"id":` + c.id + `,"function":{"name":` + c.name + `,"arguments":` + quoted(arguments) + `}}`
+}
+
+// chat are the lists of tool calls in the deltas of chat completions.
+func (c cut) chat() (out []string) {
+	if c.how&nameAlone != 0 {
+		out = append(out, c.call(""))
+	}
+	for i, p := range c.pieces {
+		if c.how&nameEach != 0 || i == 0 && c.how&nameAlone == 0 {
+			out = append(out, c.call(p))
+			continue
+		}
+		out = append(out, `{"index":0,"function":{"arguments":`+quoted(p)+`}}`)
+	}
+	if c.how&again != 0 {
+		out = append(out, c.call(c.arguments))
+	}
+	return out
+}
+
+func (c cut) item(arguments string) string {
+	return `{"type":"function_call","call_id":` + c.id + `,"name":` + c.name + `,"arguments":` + quoted(arguments) + `}`
+}
+
+// responses are the events of the Responses API.
+func (c cut) responses() []string {
+	index := `"output_index":1,`
+	if c.how&nameAlone != 0 {
+		index = ""
+	}
+	out := []string{`{"type":"response.output_item.added",` + index + `"item":` + c.item("") + `}`}
+	for _, p := range c.pieces {
+		out = append(out, `{"type":"response.function_call_arguments.delta",`+index+`"delta":`+quoted(p)+`}`)
+	}
+	if c.how&again != 0 {
+		out = append(out, `{"type":"response.function_call_arguments.done","output_index":1,"arguments":`+quoted(c.arguments)+`}`)
+	}
+	if c.how&nameEach != 0 {
+		out = append(out, `{"type":"response.output_item.done",`+index+`"item":`+c.item(c.arguments)+`}`)
+	}
+	return append(out, `{"type":"response.completed","response":{"status":"completed","output":[]}}`)
 }
 
 // FuzzStream reads anything as an answer of either API: no panic, and what is kept
