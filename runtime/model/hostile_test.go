@@ -49,7 +49,7 @@ func TestHostile(t *testing.T) {
 		"endless text":        {endless("", "data: "+chunk(`"delta":{"content":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 524288 bytes", true},
 		"endless arguments":   {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("x", 2000)+`"}}]}`)+"\n\n"), "longer than 524288 bytes", true},
 		"endless calls":       {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`)+"\n\n"), "more than 256 tool calls", true},
-		"endless pieces":      {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","type":"`+strings.Repeat("x", 2000)+`","function":{"name":"f","arguments":""}}]}`)+"\n\n"), "longer than 12582912 bytes", true},
+		"endless pieces":      {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`)+"\n\n"), "longer than 12582912 bytes", true},
 		"endless reasoning":   {endless("", "data: "+chunk(`"delta":{"reasoning":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 12582912 bytes", true},
 		"endless blanks":      {endless("", "\n"), "longer than 12582912 bytes", true},
 		"an endless error":    {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); endless(`{"error":"`, "x")(w, r) }, "status 500", false},

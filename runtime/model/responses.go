@@ -60,8 +60,11 @@ func (e *responseEvent) key() string {
 	if given(e.Index) {
 		return "index " + string(e.Index)
 	}
-	if e.Item != nil {
+	if e.Item != nil && given(e.Item.ID) {
 		return "item " + str(e.Item.ID)
+	}
+	if e.Item != nil {
+		return "call " + str(e.Item.CallID)
 	}
 	return "item " + str(e.ItemID)
 }
@@ -165,9 +168,9 @@ func (a *answer) responseEvent(name string, raw []byte) error {
 			return a.calls.known(e.Item.piece(e.key()))
 		}
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		return a.calls.streamed(piece{key: e.key(), arguments: argumentsOf(e.Delta)})
+		return a.calls.streamed(piece{key: a.begun(e.key()), arguments: argumentsOf(e.Delta)})
 	case "response.function_call_arguments.done":
-		return a.calls.known(piece{key: e.key(), arguments: argumentsOf(e.Arguments)})
+		return a.calls.known(piece{key: a.begun(e.key()), arguments: argumentsOf(e.Arguments)})
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		if !given(e.Response) {
 			return broken("its response was not completed")
@@ -175,4 +178,13 @@ func (a *answer) responseEvent(name string, raw []byte) error {
 		return a.responseDocument(e.Response)
 	}
 	return nil
+}
+
+// begun is the key of the call that arguments are for: that of the newest one, if
+// they come under a key that no call began with.
+func (a *answer) begun(key string) string {
+	if n := len(a.calls.list); n > 0 && a.calls.of(piece{key: key}) == nil {
+		return a.calls.list[n-1].key
+	}
+	return key
 }

@@ -23,6 +23,8 @@ type call struct {
 	key, id, name string
 	arguments     strings.Builder
 	nesting       nesting
+	// again is set once the endpoint says all arguments so far with each piece.
+	again bool
 }
 
 // piece is a part of a call, or a whole one. What the endpoint left out is "".
@@ -68,6 +70,11 @@ func (c *calls) known(p piece) error {
 	if p.arguments == "" {
 		return c.extend(x, p)
 	}
+	return c.replace(x, p)
+}
+
+// replace puts a piece in the place of what there is of a call's arguments.
+func (c *calls) replace(x *call, p piece) error {
 	c.bytes -= x.arguments.Len()
 	x.arguments.Reset()
 	x.nesting = nesting{}
@@ -82,8 +89,20 @@ func (c *calls) streamed(p piece) error {
 		return c.add(p)
 	case x.nesting.closed() && p.arguments == x.arguments.String():
 		return nil // said again as a whole, at the end
+	case x.allSoFar(p.arguments):
+		x.again = true
+		return c.replace(x, p)
 	}
 	return c.extend(x, p)
+}
+
+// allSoFar reports whether a piece is everything up to now and more, which it is
+// when it begins with all of an object that is cut inside a string, where the
+// object's own beginning would end the string. Whoever did so once does it always.
+func (x *call) allSoFar(arguments string) bool {
+	so := x.arguments.String()
+	cut := x.nesting.quoted && len(so) > len(`{"`) && strings.HasPrefix(so, `{"`)
+	return (x.again || cut) && strings.HasPrefix(arguments, so)
 }
 
 // of is the newest call that a piece may belong to: the one of its key; or of its

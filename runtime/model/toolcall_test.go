@@ -61,7 +61,7 @@ var callStreams = map[string]wild{
 			`{"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"}"}}`),
 		want: called("a", "f", `{"x":1}`),
 	},
-	"an id of its own for every piece": {
+	"vLLM with gpt-oss: an id of its own for every piece": {
 		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`, `{"index":0,"id":"b","function":{"name":"f","arguments":":1}"}}`),
 		want: called("a", "f", `{"x":1}`),
 	},
@@ -69,6 +69,23 @@ var callStreams = map[string]wild{
 		body: frames(chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}`), chunk(`"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"`)),
 		want: called("a", "f", `{"x":1}`),
 	},
+	"vLLM, SGLang: a second call of index 0, pieces with an empty id": {
+		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`, `{"index":0,"id":"","function":{"name":null,"arguments":"{}"}}`, `{"index":0,"id":"b","function":{"name":"f","arguments":""}}`, `{"index":0,"id":"","function":{"name":null,"arguments":"{\"x\":1}"}}`),
+		want: called("a", "f", "{}", "b", "f", `{"x":1}`),
+	},
+	"Qianfan: all so far with each piece": {
+		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"1"}}`, `{"index":0,"function":{"arguments":"{\"x\":\"12\",\"y\":"}}`, `{"index":0,"function":{"arguments":"{\"x\":\"12\",\"y\":2"}}`, `{"index":0,"function":{"arguments":"{\"x\":\"12\",\"y\":2}"}}`),
+		want: called("a", "f", `{"x":"12","y":2}`),
+	},
+	"an object inside another that begins alike": {
+		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"index":0,"function":{"arguments":"{\"x\":1}}"}}`),
+		want: called("a", "f", `{"x":{"x":1}}`),
+	},
+	"Gemini: no index, and a piece with a signature alone": {
+		body: deltas(`{"id":"a","type":"function","extra_content":{"google":{"thought_signature":"s"}},"function":{"name":"f","arguments":"{\"x\":"}}`, `{"function":{"arguments":"1}"}}`, `{"extra_content":{"google":{"thought_signature":"s"}}}`),
+		want: called("a", "f", `{"x":1}`),
+	},
+	"LM Studio: a call of nothing": {body: deltas(`{"id":"","type":"function"}`), want: called()},
 	"said again as a whole": {
 		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`),
 		want: called("a", "f", `{"x":1}`),
@@ -93,7 +110,7 @@ var callStreams = map[string]wild{
 		body: deltas(`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`, `{"function":{"arguments":"1"}}`, `{"id":"a","function":{"arguments":"}"}}`, `{"id":"b","function":{"name":"f"}}`),
 		want: called("a", "f", `{"x":1}`, "b", "f", ""),
 	},
-	"Ollama: arguments as an object": {
+	"LiteLLM before Ollama: arguments as an object": {
 		body: deltas(`{"index":0,"id":"a","function":{"name":"f","arguments":{"x": [1, "<"]}}}`),
 		want: called("a", "f", `{"x":[1,"<"]}`),
 	},
@@ -140,6 +157,13 @@ var callStreams = map[string]wild{
 			`{"type":"response.output_item.done","item":{"type":"function_call","id":"fc_1","call_id":"a","name":"f","arguments":"{}"}}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
 		want: called("a", "f", "{}"),
 	},
+	"ChatGPT: Responses: an index in one event alone, and no id of items": {
+		api: contract.ModelAPIResponses,
+		body: frames(`{"type":"response.output_item.added","item":{"type":"function_call","arguments":"","call_id":"a","name":"f"}}`, `{"type":"response.function_call_arguments.done","arguments":"{\"x\":5}","output_index":1}`,
+			`{"type":"response.output_item.done","item":{"type":"function_call","arguments":"{\"x\":5}","call_id":"a","name":"f"}}`, `{"type":"response.output_item.added","item":{"type":"function_call","arguments":"","call_id":"b","name":"f"}}`,
+			`{"type":"response.function_call_arguments.done","arguments":"{\"x\":6}","output_index":2}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
+		want: called("a", "f", `{"x":5}`, "b", "f", `{"x":6}`),
+	},
 	"Responses: cut off by the output bound": {
 		api: contract.ModelAPIResponses,
 		body: frames(`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f"}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"x"}`,
@@ -153,13 +177,13 @@ var callDocuments = map[string]wild{
 		body: message(`"content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]`),
 		want: called("a", "f", `{"x":1}`, "b", "g", "{}"),
 	},
-	"one id for all":               {body: message(`"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]`), want: called("a", "f", "{}", "a", "f", "{}")},
-	"no ids":                       {body: message(`"content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"id":null,"function":{"name":"f","arguments":""}}]`), want: called("", "f", "{}", "", "f", "")},
-	"Ollama: arguments as objects": {body: message(`"content":"","tool_calls":[{"id":"a","index":0,"function":{"name":"f","arguments":{"x": 1}}},{"id":"b","index":0,"function":{"name":"f","arguments":{}}}]`), want: called("a", "f", `{"x":1}`, "b", "f", "{}")},
-	"an empty list":                {body: `{"choices":[{"message":{"content":"x","tool_calls":[]},"finish_reason":"stop"}]}`, want: said("x")},
-	"an empty function_call":       {body: `{"choices":[{"message":{"content":"x","function_call":{}},"finish_reason":"stop"}]}`, want: said("x")},
-	"both forms":                   {body: message(`"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"f","arguments":"{}"}`), want: called("a", "f", "{}")},
-	"more calls than are told":     {body: message(`"tool_calls":[` + many(maxToolCalls+1) + `]`), wantError: "more than 256 tool calls", wantFinal: true},
+	"one id for all": {body: message(`"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f","arguments":"{}"}}]`), want: called("a", "f", "{}", "a", "f", "{}")},
+	"no ids":         {body: message(`"content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"id":null,"function":{"name":"f","arguments":""}}]`), want: called("", "f", "{}", "", "f", "")},
+	"LiteLLM before Ollama: arguments as objects": {body: message(`"content":"","tool_calls":[{"id":"a","index":0,"function":{"name":"f","arguments":{"x": 1}}},{"id":"b","index":0,"function":{"name":"f","arguments":{}}}]`), want: called("a", "f", `{"x":1}`, "b", "f", "{}")},
+	"an empty list":            {body: `{"choices":[{"message":{"content":"x","tool_calls":[]},"finish_reason":"stop"}]}`, want: said("x")},
+	"an empty function_call":   {body: `{"choices":[{"message":{"content":"x","function_call":{}},"finish_reason":"stop"}]}`, want: said("x")},
+	"both forms":               {body: message(`"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"f","arguments":"{}"}`), want: called("a", "f", "{}")},
+	"more calls than are told": {body: message(`"tool_calls":[` + many(maxToolCalls+1) + `]`), wantError: "more than 256 tool calls", wantFinal: true},
 	"Responses": {
 		api: contract.ModelAPIResponses,
 		body: `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"so"}]},{"type":"function_call","id":"fc","call_id":"a","name":"f","arguments":"{\"x\":1}"},

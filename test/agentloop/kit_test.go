@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
+	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/runtime/report/reporttest"
 	"github.com/codeact-dev/codeact-operator/runtime/run"
@@ -47,8 +48,11 @@ type world struct {
 	model  *script.Server
 	tools  string // their URL
 	bundle contract.Bundle
-	events bytes.Buffer
-	log    bytes.Buffer
+	creds  egress.Credentials
+	// decision is somebody's answer to every call that waits.
+	decision contract.Decision
+	events   bytes.Buffer
+	log      bytes.Buffer
 }
 
 // scripted is the name of the script, and of the model.
@@ -76,15 +80,21 @@ func newWorld(t *testing.T, api contract.ModelAPI, s script.Script) *world {
 			},
 		},
 	}
-	w.offer("lookup", "/lookup", contract.EffectReadOnly)
-	w.offer("order", "/order", contract.EffectIdempotent)
-	w.offer("charge", "/fail?status=500", contract.EffectEffectful)
+	w.offer("/lookup", contract.Tool{
+		Name: "lookup", Effect: contract.EffectReadOnly, Description: "Tells how many pieces of one article are in stock, as {sku, stock}.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"sku":{"type":"string"}},"required":["sku"],"additionalProperties":false}`),
+	})
+	w.offer("/order", contract.Tool{
+		Name: "order", Effect: contract.EffectIdempotent, Description: "Orders some pieces of one article and returns the order, as {id, …}.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"sku":{"type":"string"},"quantity":{"type":"integer"}},"required":["sku","quantity"]}`),
+	})
+	w.offer("/fail?status=500", contract.Tool{Name: "charge", Effect: contract.EffectEffectful})
 	return w
 }
 
-func (w *world) offer(name, path string, effect contract.Effect) {
+func (w *world) offer(path string, tool contract.Tool) {
 	w.t.Helper()
-	tool := contract.Tool{Name: name, Effect: effect}.Defaulted()
+	tool = tool.Defaulted()
 	digest, err := tool.Digest()
 	if err != nil {
 		w.t.Fatal(err)
@@ -112,10 +122,12 @@ func (w *world) run() contract.Execution {
 	api := reporttest.New(w.t, reporttest.Run{
 		Namespace: "team-a", Name: "r", UID: "u", Spec: map[string]any{}, ExecutionGeneration: 1, PodName: "pod", PinnedDigest: digest,
 	})
+	api.Intercept(func(http.ResponseWriter, *http.Request, int) bool { w.decide(api); return false })
 	code := run.Run(w.t.Context(), run.Config{
 		BundlePath: path, BundleDigest: digest, Pod: report.Pod{Name: "pod", UID: "pod-uid"},
 		TerminationPath: path + ".end", CacheDir: dir, API: func() (*rest.Config, error) { return api.Config(), nil },
-		Events: &w.events, Log: &w.log, Now: time.Now, ReportFor: 10 * time.Second,
+		Events: &w.events, Log: &w.log, Now: time.Now, ReportFor: 10 * time.Second, Credentials: w.creds,
+		Client: func(c *report.Config) { c.LookEvery = time.Millisecond },
 	})
 	writes := api.Writes()
 	if len(writes) == 0 {
@@ -131,6 +143,21 @@ func (w *world) run() contract.Execution {
 	return e
 }
 
+// decide answers what the last report says is waiting.
+func (w *world) decide(api *reporttest.API) {
+	writes := api.Writes()
+	if len(writes) == 0 || w.decision == "" {
+		return
+	}
+	list := []any{}
+	for _, p := range writes[len(writes)-1].Pending {
+		list = append(list, map[string]any{"id": p.ID, "decision": string(w.decision), "by": "ann"})
+	}
+	if len(list) > 0 {
+		api.Change(func(r *reporttest.Run) { r.Spec = map[string]any{"resolutions": list} })
+	}
+}
+
 // heard is the last message of each request that a turn was played to, cut behind
 // its first word, with the number of messages.
 func (w *world) heard() (out []string) {
@@ -143,13 +170,17 @@ func (w *world) heard() (out []string) {
 			w.t.Errorf("request %d: %s", len(out), r.Problem)
 		}
 		var body struct {
-			Messages, Input []struct{ Role, Content string }
+			Messages, Input []struct{ Role, Content, Output string }
 		}
 		if err := json.Unmarshal(r.Body, &body); err != nil {
 			w.t.Fatalf("%v: %s", err, r.Body)
 		}
 		list := append(body.Messages, body.Input...)
-		word, _, _ := strings.Cut(list[len(list)-1].Content, " ")
+		last := list[len(list)-1]
+		word, _, _ := strings.Cut(last.Content+last.Output, " ")
+		if strings.HasPrefix(word, `{"result":`) {
+			word = "result"
+		}
 		out = append(out, word)
 	}
 	return out

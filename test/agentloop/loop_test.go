@@ -40,6 +40,7 @@ const (
 type life struct {
 	turns []script.Turn
 	agent func(*contract.PinnedAgent)
+	world func(*world)
 
 	wantOutput string
 	wantReason contract.Reason
@@ -107,6 +108,11 @@ var lives = map[string]life{
 
 // TestWholeRuns takes each run through both APIs, streamed and not.
 func TestWholeRuns(t *testing.T) {
+	eachWay(t, lives)
+}
+
+func eachWay(t *testing.T, lives map[string]life) {
+	t.Helper()
 	for name, tc := range lives {
 		for _, api := range []contract.ModelAPI{contract.ModelAPIChat, contract.ModelAPIResponses} {
 			for _, stream := range []script.Streaming{script.StreamAsAsked, script.StreamRefused} {
@@ -117,9 +123,16 @@ func TestWholeRuns(t *testing.T) {
 }
 
 func (l life) check(t *testing.T, api contract.ModelAPI, stream script.Streaming) {
-	w := newWorld(t, api, script.Script{Turns: l.turns, Model: scripted, Stream: stream, System: []string{"tools.call"}})
+	protocol := "tools.call" // in the system text
+	if l.world != nil {
+		protocol = contract.RunCodeTool
+	}
+	w := newWorld(t, api, script.Script{Turns: l.turns, Model: scripted, Stream: stream, System: []string{protocol}})
 	if l.agent != nil {
 		l.agent(w.bundle.Agent)
+	}
+	if l.world != nil {
+		l.world(w)
 	}
 	e := w.run()
 	// The first request asks for a stream, and is asked again without.
@@ -172,6 +185,9 @@ func stepsOf(list []contract.Step) (out []string) {
 		text := string(s.Kind)
 		if s.Reason != "" {
 			text += " " + s.Reason
+		}
+		for _, t := range s.Tools {
+			text += strings.TrimRight(" "+t.Name+" "+t.Reason, " ")
 		}
 		if s.Drift {
 			text += " drift"
