@@ -18,12 +18,13 @@ import (
 type recipeTestFlags struct {
 	run, output string
 	limits      []string
+	watch       bool
 }
 
 func newRecipeTest() *cobra.Command {
 	var f recipeTestFlags
 	c := &cobra.Command{
-		Use:   "test [DIR...] [--run REGEXP] [--limit name=value ...] [-o text|json|junit]",
+		Use:   "test [DIR...] [--run REGEXP] [--watch] [--limit name=value ...] [-o text|json|junit]",
 		Short: "Run the tests of recipes in the sandbox, with a script in the place of their tools",
 		Long: `Run the tests of recipes in the sandbox, with a script in the place of their tools.
 
@@ -48,25 +49,44 @@ under the recipe's limits. Of the failures of a call, the program can catch
 ToolFailed and InvalidArguments; every other one ends the run.
 
 --run chooses the tests whose recipe/test matches.
+--watch runs them again after each change of a file, until it is interrupted, and
+ends as the last round did.
 --limit sets the operator's default and ceiling for one limit.
 
 Exit codes: 0 all passed, 1 a test failed or a recipe cannot be read, 2 usage.`,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			return runRecipeTest(cmd.Context(), f, dirs, cmd.OutOrStdout())
+			return runRecipeTest(cmd.Context(), f, dirs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVar(&f.run, "run", "", "regular expression of the tests to run, as recipe/test")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run them again after each change of a file")
 	c.Flags().StringArrayVar(&f.limits, "limit", nil, "one limit as name=value; may be repeated")
 	c.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or junit")
 	return c
 }
 
-func runRecipeTest(ctx context.Context, f recipeTestFlags, dirs []string, out io.Writer) error {
+func runRecipeTest(ctx context.Context, f recipeTestFlags, dirs []string, out, errs io.Writer) error {
 	c, err := f.config()
 	if err != nil {
 		return err
 	}
-	return testOnce(ctx, f, c, dirs, out)
+	if !f.watch {
+		return testOnce(ctx, f, c, dirs, out)
+	}
+	if len(dirs) == 0 {
+		dirs = []string{recipefile.DefaultRoot}
+	}
+	return recipetest.Watch(ctx, dirs, func(ctx context.Context) error {
+		// What is half written now may be right after the next change.
+		err := testOnce(ctx, f, c, dirs, out)
+		if err != nil && !errors.Is(err, errFailed) && ctx.Err() == nil {
+			_, _ = fmt.Fprintf(errs, "codeact: %v\n", err)
+		}
+		if ctx.Err() == nil {
+			_, _ = fmt.Fprintln(errs, "waiting for a change")
+		}
+		return err
+	})
 }
 
 func (f recipeTestFlags) write() func(io.Writer, *recipetest.Report) error {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -119,5 +122,30 @@ func TestRecipeTestForms(t *testing.T) {
 	}
 	if !strings.Contains(c.Failure.Text, `"name":" <amp "`) {
 		t.Errorf("the text is %q", c.Failure.Text)
+	}
+}
+
+// onWaiting interrupts the command once it waits for a change.
+type onWaiting struct{ interrupt func() }
+
+// Write implements io.Writer.
+func (w onWaiting) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("waiting for a change")) {
+		w.interrupt()
+	}
+	return len(p), nil
+}
+
+func TestRecipeTestWatch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	codeact(t, "recipe", "new", "look_up")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	if code := run(ctx, []string{"recipe", "test", "--watch"}, strings.NewReader(""), &out, onWaiting{cancel}); code != exitOK {
+		t.Errorf("code %d, want that of the last round\n%s", code, &out)
+	}
+	if !strings.Contains(out.String(), "1 passed, 0 failed") {
+		t.Errorf("the round is not shown:\n%s", &out)
 	}
 }
