@@ -96,12 +96,12 @@ func Run(ctx context.Context, c Config, roots []*recipefile.Root) (*Report, erro
 }
 
 // recipe runs the tests of one recipe.
-func (o *Report) recipe(ctx context.Context, c Config, run fixture.Runner, r *recipefile.Recipe) error {
-	x := program(c.Operator, r)
-	out := Recipe{Name: x.Name, Dir: r.Dir, Tests: []fixture.Result{}, Tools: len(x.Tools), source: r.Source.Path}
-	for _, f := range r.Tests {
+func (r *Report) recipe(ctx context.Context, c Config, run fixture.Runner, from *recipefile.Recipe) error {
+	x := program(c.Operator, from)
+	out := Recipe{Name: x.Name, Dir: from.Dir, Tests: []fixture.Result{}, Tools: len(x.Tools), source: from.Source.Path}
+	for _, f := range from.Tests {
 		if c.Match != nil && !c.Match.MatchString(x.Name+"/"+f.Name) {
-			o.Skipped++
+			r.Skipped++
 			continue
 		}
 		res := run.Run(ctx, x, f)
@@ -109,15 +109,15 @@ func (o *Report) recipe(ctx context.Context, c Config, run fixture.Runner, r *re
 			return err
 		}
 		if out.Tests = append(out.Tests, res); res.Passed {
-			o.Passed++
+			r.Passed++
 		} else {
-			o.Failed++
+			r.Failed++
 		}
 	}
-	if len(out.Tests) == len(r.Tests) {
+	if len(out.Tests) == len(from.Tests) {
 		out.Uncalled = fixture.Uncalled(x.Tools, out.Tests)
 	}
-	o.Recipes = append(o.Recipes, out)
+	r.Recipes = append(r.Recipes, out)
 	return nil
 }
 
