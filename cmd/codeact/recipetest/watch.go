@@ -19,20 +19,25 @@ const MaxWatched = 2048
 const settle = 100 * time.Millisecond
 
 // Watch calls run, and again after each change below one of the folders, until ctx
-// ends; then it returns what the last run returned. Changes during a run count for
-// the next one. The error is one of watching otherwise.
+// ends; then it returns what the last run returned that was not cut short. Changes
+// during a run count for the next one. The error is one of watching otherwise.
 func Watch(ctx context.Context, dirs []string, run func(context.Context) error) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("--watch: %w", err)
 	}
 	defer func() { _ = w.Close() }()
+	var last error
 	for {
 		// Before the run, so that nothing is missed; each time, for folders that are new.
 		if err := follow(w, dirs); err != nil {
 			return err
 		}
-		last := run(ctx)
+		err := run(ctx)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return last
+		}
+		last = err
 		if err := changed(ctx, w); err != nil {
 			if ctx.Err() != nil {
 				return last

@@ -41,6 +41,17 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+func TestWatchCutShort(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Watch(ctx, []string{t.TempDir()}, func(ctx context.Context) error {
+		cancel()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Errorf("error %v, want none of a round that was cut short", err)
+	}
+}
+
 func TestWatchNowhere(t *testing.T) {
 	err := Watch(t.Context(), []string{filepath.Join(t.TempDir(), "none")}, func(context.Context) error { return nil })
 	if !errors.Is(err, os.ErrNotExist) {
