@@ -14,8 +14,8 @@ import (
 func newRecipe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recipe",
-		Short: "Check and render recipes that are kept in files",
-		Long: `Check and render recipes that are kept in files.
+		Short: "Check, test and render recipes that are kept in files",
+		Long: `Check, test and render recipes that are kept in files.
 
 A root is a folder of recipes, .starweaver/recipes where none is named. Each recipe
 is a folder in it with
@@ -44,7 +44,7 @@ Other keys are refused. Paths are seen from the recipe's folder and lead nowhere
 			return errors.New("recipe: name a subcommand")
 		},
 	}
-	c.AddCommand(newRecipeLint(), newRecipeRender(), newRecipeDigest(), newRecipeNew())
+	c.AddCommand(newRecipeLint(), newRecipeRender(), newRecipeDigest(), newRecipeNew(), newRecipeTest())
 	return c
 }
 
