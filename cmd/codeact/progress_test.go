@@ -52,6 +52,9 @@ func TestProgress(t *testing.T) {
 		"error":                 {contract.Event{Type: contract.EventError, Reason: contract.ReasonStepLimitExceeded}, "  the run failed (StepLimitExceeded)\n"},
 		"step.finished":         {contract.Event{Type: contract.EventStepFinished, State: "Code"}, ""},
 		"execution.finished":    {contract.Event{Type: contract.EventExecutionFinished, State: "Succeeded"}, ""},
+		"transcript.truncated":  {contract.Event{Type: contract.EventTruncated}, ""},
+		"transcript.lost":       {contract.Event{Type: contract.EventTranscriptLost}, ""},
+		"lines.dropped":         {contract.Event{Type: contract.EventLinesDropped}, ""},
 		"one of the future":     {contract.Event{Type: "x", Tool: "pay", State: "y"}, ""},
 		"nothing for terminals": {contract.Event{Type: contract.EventToolStarted, Tool: "a\x1b[2Jb"}, "  calling a\\u001b[2Jb\n"},
 	}
