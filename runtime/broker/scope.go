@@ -1,6 +1,10 @@
 package broker
 
-import "github.com/codeact-dev/codeact-operator/api/contract"
+import (
+	"slices"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
 
 // Scope says who opens a way to the tools of a run, and which of them he may
 // reach. The zero value is a program of the run's own or of its model.
@@ -33,12 +37,7 @@ func (s Scope) reaches(t *tool) *contract.Fault {
 }
 
 func (s Scope) declares(name string) bool {
-	for _, t := range s.Tools {
-		if t == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Tools, name)
 }
 
 // enter puts the scope of the next program into force. The Broker's mutex is held.

@@ -61,10 +61,13 @@ func (fl *flight) wait() (body json.RawMessage, f *contract.Fault, over bool) {
 		fl.change(func(c *contract.Call) { c.State = contract.CallDispatched })
 		return nil, nil, false
 	}
+	if len(r.Result) == 0 { // as a field that is absent, it says null
+		r.Result = json.RawMessage("null")
+	}
 	ans := Answer{Body: r.Result, Bytes: int64(len(r.Result)), Digest: contract.Digest(r.Result)}
 	fl.change(func(c *contract.Call) { c.ResultBytes, c.ResultDigest = ans.Bytes, ans.Digest })
-	if len(r.Result) == 0 || !contract.WellFormed(r.Result) || !json.Valid(r.Result) {
-		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the call of tool %s was answered without a result that is JSON", name)), true
+	if !contract.WellFormed(r.Result) || !json.Valid(r.Result) {
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the call of tool %s was answered with a result that is no JSON", name)), true
 	}
 	body, f = fl.answered(ans)
 	return body, f, true

@@ -54,7 +54,7 @@ func TestDeltaEvents(t *testing.T) {
 	c, _ := agentConfig(func(_ context.Context, _ int, r ModelRequest) (ModelAnswer, error) {
 		r.Delta(strings.Repeat("z", deltaBytes), "")
 		r.Delta("", "")
-		for _, letter := range strings.Split(answer, "") {
+		for letter := range strings.SplitSeq(answer, "") {
 			r.Delta(letter, "")
 		}
 		return ModelAnswer{Text: &answer, Attempts: 2}, nil

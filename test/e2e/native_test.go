@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -38,6 +40,16 @@ func (s *scene) native(ctx context.Context, turns []script.Turn, edits ...func(*
 	s.model(ctx, turns)
 	s.script(ctx, script.Script{Turns: turns, Model: "scripted", System: []string{"run_code"}})
 	return s.agent(ctx, append([]func(*v1alpha1.AgentSpec){func(a *v1alpha1.AgentSpec) { a.Protocol = contract.ProtocolTools }}, edits...)...)
+}
+
+// transcript is what is stored of the run's.
+func (s *scene) transcript(ctx context.Context, run *v1alpha1.AgentRun) []byte {
+	GinkgoHelper()
+	ref := run.Status.Execution.Transcript
+	Expect(ref).NotTo(BeNil())
+	cm, err := kube.CoreV1().ConfigMaps(s.ns).Get(ctx, ref.ConfigMap, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return cm.BinaryData[contract.TranscriptKey]
 }
 
 func approval(g *v1alpha1.ToolGrantSpec) { g.Grant.Approval = contract.ApprovalRequired }
@@ -93,6 +105,33 @@ var _ = Describe("an agent with native tools", func() {
 			Expect(string(a.Body)).To(And(ContainSubstring(`"name":"run_code"`), ContainSubstring(`"name":"sum"`), ContainSubstring(`"name":"t"`)))
 		}
 		s.credentialNowhere(ctx, run)
+
+		var said []contract.EventType
+		Expect(contract.VerifyTranscript(bytes.NewReader(s.transcript(ctx, run)),
+			contract.TranscriptOrigin{RunUID: string(run.UID), Generation: 1, BundleDigest: run.Status.Pinned.Digest}, *run.Status.Execution.Transcript,
+			func(_ []byte, e contract.Event) error { said = append(said, e.Type); return nil })).To(Succeed())
+		Expect(said).To(ContainElements(contract.EventExecutionStarted, contract.EventModelAnswered, contract.EventToolStarted,
+			contract.EventToolFinished, contract.EventFinal, contract.EventExecutionFinished))
+	})
+
+	It("is printed with what it said, once every record holds", func(ctx SpecContext) {
+		run := succeeds(ctx, s.native(ctx, []script.Turn{calls("t", `{"from":"model"}`), turn("It is done.")}))
+		binary := filepath.Join(GinkgoT().TempDir(), "codeact")
+		command(ctx, "go", "build", "-o", binary, "../../cmd/codeact")
+		text := command(ctx, binary, "transcript", run.Name, "-n", s.ns, "--kubeconfig", os.Getenv("KUBECONFIG"))
+		Expect(text).To(And(ContainSubstring("do it"), ContainSubstring(`{"from":"model"}`), ContainSubstring("It is done.")))
+		AddReportEntry("transcript", text)
+	})
+
+	It("keeps no contents, where that is asked for", func(ctx SpecContext) {
+		s.model(ctx, []script.Turn{code(`function main(input) { return tools.call("t", {private: "argument"}) }`)})
+		run := succeeds(ctx, s.run(ctx, "run", func(r *v1alpha1.AgentRunSpec) {
+			r.Transcript = contract.TranscriptNone
+			r.Agent = &v1alpha1.AgentSpec{Model: "gpt", Prompt: "private prompt", Tools: []string{"t"}}
+		}))
+		Expect(run.Status.Execution.Transcript).To(BeNil())
+		Expect(kubectl(ctx, "-n", s.ns, "logs", run.Status.PodName)).To(And(ContainSubstring("execution.finished"), Not(ContainSubstring("private"))))
+		Expect(kubectl(ctx, "-n", s.ns, "get", "configmaps", "-o", "name")).NotTo(ContainSubstring("-transcript"))
 	})
 
 	It("goes on when a tool fails, and is told", func(ctx SpecContext) {

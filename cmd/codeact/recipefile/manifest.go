@@ -125,8 +125,7 @@ func tomlProblem(f *File, err error) *Problem {
 		line, column := e.Position()
 		return f.at(line, column, "unknown key %q", contract.Truncate(strings.Join(e.Key(), "."), 128))
 	}
-	var de *toml.DecodeError
-	if errors.As(err, &de) {
+	if de, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := de.Position()
 		return f.at(line, column, "%s", strings.TrimPrefix(de.Error(), "toml: "))
 	}

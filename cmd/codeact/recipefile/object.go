@@ -55,7 +55,7 @@ func (s *snapshot) recipe(dir string) (*Recipe, []*Problem) {
 	}
 	r.keys = keys
 	var all []*Problem
-	read := func(key string, name *string, most int64) *File {
+	read := func(name *string, most int64) *File {
 		if name == nil {
 			return nil
 		}
@@ -70,9 +70,9 @@ func (s *snapshot) recipe(dir string) (*Recipe, []*Problem) {
 		source = *m.Source
 	}
 	// The limit of the source is the operator's, so that only the highest holds here.
-	r.Source = read("source", &source, contract.Ceilings().SourceBytes)
-	r.InputSchema = read("input_schema", m.InputSchema, contract.MaxSchemaBytes)
-	r.OutputSchema = read("output_schema", m.OutputSchema, contract.MaxSchemaBytes)
+	r.Source = read(&source, contract.Ceilings().SourceBytes)
+	r.InputSchema = read(m.InputSchema, contract.MaxSchemaBytes)
+	r.OutputSchema = read(m.OutputSchema, contract.MaxSchemaBytes)
 	if len(all) > 0 {
 		return nil, all
 	}
@@ -135,8 +135,7 @@ func (f *File) schema() ([]byte, *Problem) {
 	}
 	if err != nil {
 		line, column := 1, 1
-		var se *json.SyntaxError
-		if errors.As(err, &se) {
+		if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 			line, column = f.position(int(se.Offset) - 1)
 		} else if len(f.Text) > 0 {
 			line, column = f.position(len(f.Text))

@@ -260,7 +260,7 @@ func text(s string) *yaml.Node {
 func wrap(s string, width int) []string {
 	var out []string
 	line := ""
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		if line != "" && len(line)+1+len(w) > width {
 			out = append(out, line)
 			line = ""

@@ -84,6 +84,8 @@ func ToolsError(w Why) string {
 		text = "the answer is longer than the output of this run may be, and was not taken. Be shorter."
 	case WhyMalformed:
 		text = "the answer is not well-formed text, and was not taken. " + either
+	case WhyNoMessage, WhyNotAnObject, WhyTruncated, WhyUnknownType, WhyAmbiguous, WhyDuplicateKey, WhyMissingOutput,
+		WhyMissingCode, WhyUnsupportedLanguage, WhyNativeCall: // of protocol Code
 	}
 	return protocolHead + text
 }
