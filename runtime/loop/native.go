@@ -47,7 +47,7 @@ func (a *agent) native(ctx context.Context, s *contract.Step, c contract.ModelTo
 	if f != nil {
 		entry.Reason = string(f.Reason)
 		list(s, entry)
-		return protocol.ToolError(protocol.Failure{Fault: f}, most), nil
+		return protocol.ToolError(protocol.Failure{Fault: f}, most), nil //nolint:nilerr // the model is told of it, and goes on
 	}
 	x := contract.Event{Type: contract.EventToolStarted, Step: s.Step, ID: c.ID, Tool: c.Name, Content: &contract.EventContent{Arguments: args}}
 	do, digest := a.plan(n, c.Name, args, x.Content)
