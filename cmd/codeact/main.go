@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 		Use:   "codeact",
 		Short: "Run CodeAct programs and manifests without a cluster",
 		Long: `Run CodeAct programs and manifests without a cluster, and answer the calls of runs
-in a cluster that wait for somebody.
+in a cluster that wait for somebody, and print what was said in one.
 
 Exit codes: 0 success, 1 the program or run failed, 2 usage or bad manifest.`,
 		SilenceErrors: true,

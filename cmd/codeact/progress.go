@@ -75,9 +75,23 @@ func told(e contract.Event) string {
 		return "    " + e.Tool + ": it is no longer declared as it was pinned"
 	case contract.EventCall, contract.EventCallDenied, contract.EventCallOverflow, contract.EventCallAbandoned:
 		return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
+	case contract.EventTruncated:
+		return "  the transcript is full: contents are left out of it"
+	case contract.EventTranscriptLost:
+		return "  the transcript could not be stored"
+	case contract.EventLinesDropped:
+		return fmt.Sprintf("  %d events are not shown here", omitted(e).Records)
 	default: // nothing that a person waits for
 	}
 	return ""
+}
+
+// omitted is what the event counts as left out.
+func omitted(e contract.Event) contract.Omitted {
+	if e.Omitted == nil {
+		return contract.Omitted{}
+	}
+	return *e.Omitted
 }
 
 // far is how far a tool says it is.

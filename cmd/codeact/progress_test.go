@@ -52,9 +52,10 @@ func TestProgress(t *testing.T) {
 		"error":                 {contract.Event{Type: contract.EventError, Reason: contract.ReasonStepLimitExceeded}, "  the run failed (StepLimitExceeded)\n"},
 		"step.finished":         {contract.Event{Type: contract.EventStepFinished, State: "Code"}, ""},
 		"execution.finished":    {contract.Event{Type: contract.EventExecutionFinished, State: "Succeeded"}, ""},
-		"transcript.truncated":  {contract.Event{Type: contract.EventTruncated}, ""},
-		"transcript.lost":       {contract.Event{Type: contract.EventTranscriptLost}, ""},
-		"lines.dropped":         {contract.Event{Type: contract.EventLinesDropped}, ""},
+		"transcript.truncated":  {contract.Event{Type: contract.EventTruncated, Omitted: &contract.Omitted{Contents: 1}}, "  the transcript is full: contents are left out of it\n"},
+		"transcript.lost":       {contract.Event{Type: contract.EventTranscriptLost}, "  the transcript could not be stored\n"},
+		"lines.dropped":         {contract.Event{Type: contract.EventLinesDropped, Omitted: &contract.Omitted{Records: 3}}, "  3 events are not shown here\n"},
+		"lines.dropped, none":   {contract.Event{Type: contract.EventLinesDropped}, "  0 events are not shown here\n"},
 		"one of the future":     {contract.Event{Type: "x", Tool: "pay", State: "y"}, ""},
 		"nothing for terminals": {contract.Event{Type: contract.EventToolStarted, Tool: "a\x1b[2Jb"}, "  calling a\\u001b[2Jb\n"},
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,145 +19,211 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 )
 
+// maxLogBytes bounds the file of lines that codeact transcript reads: the log of a
+// pod has more than its transcript.
+const maxLogBytes = 8 * contract.MaxTranscriptText
+
 type transcriptFlags struct {
 	cluster
-	file, output string
+	file, lastHash, output string
 }
 
 func newTranscript() *cobra.Command {
 	var f transcriptFlags
 	c := &cobra.Command{
-		Use:   "transcript RUN [-n NAMESPACE] | -f FILE [-o text|jsonl]",
-		Short: "Verify and print what was said and done in a run",
-		Long: `Verify and print what was said and done in a run: messages, programs, calls with
-their arguments and results, and the output.
+		Use:   "transcript [RUN] [-f FILE] [--last-hash HASH] [-n NAMESPACE] [-o text|jsonl]",
+		Short: "Check and print what was said in a run",
+		Long: `Check and print what was said in a run.
 
-Of a run in a cluster, every record is held to the hash that the run's status has,
-so that one that was changed, removed, added or moved is noticed. A file, packed or
-not, or the log of a pod, is held to itself alone: that shows that no record in it
-was changed without the later ones, and not that it is whole or the run's.
+With RUN, it is the transcript of the run's last execution in a cluster, checked
+against what the pod wrote into the run's status. With FILE (- reads the standard
+input) it is taken from there instead: packed or not, or the log of the pod, whose
+other lines are left out. A FILE without RUN is checked in itself, and against
+--last-hash, where that is given; that its end is missing is not noticed without.
 
-The exit code is 1 when a record does not hold; its number is said.`,
+When the transcript does not hold, the exit code is 1 and the first record that does
+not is named. Text then says so in its head, and -o jsonl prints nothing.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (f.file != "") {
-				return errors.New("transcript: name either a run or, with -f, a file")
-			}
-			if f.output != "text" && f.output != "jsonl" {
-				return errors.New("transcript: -o is text or jsonl")
-			}
-			return f.run(cmd, args)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	c.Flags().StringVarP(&f.file, "filename", "f", "", "file with a transcript, or with the log of a pod; - reads the standard input")
-	c.Flags().StringVarP(&f.output, "output", "o", "text", "text, or jsonl: the records as they are")
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "the file of the transcript, or - for the standard input")
+	c.Flags().StringVar(&f.lastHash, "last-hash", "", "the hash of the last record of FILE, as the run's status had it")
+	c.Flags().StringVarP(&f.output, "output", "o", "text", "text or jsonl")
 	f.bind(c)
 	return c
 }
 
 func (f *transcriptFlags) run(cmd *cobra.Command, args []string) error {
-	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	visit := func(line []byte, e contract.Event) error {
-		if f.output == "jsonl" {
-			_, err := out.Write(append(line, '\n'))
+	switch {
+	case f.output != "text" && f.output != "jsonl":
+		return fmt.Errorf("-o %s: want text or jsonl", f.output)
+	case len(args) == 0 && f.file == "":
+		return errors.New("name a run, or a file with -f")
+	case f.lastHash != "" && len(args) > 0:
+		return errors.New("--last-hash is for a file without a run: the run's status has the hash")
+	case f.lastHash != "" && !contract.ValidDigest(f.lastHash):
+		return errors.New("--last-hash: want sha256: and 64 hex digits")
+	}
+	var said transcript
+	var err error
+	if f.file != "" {
+		if said.raw, err = readLines(f.file, cmd.InOrStdin()); err != nil {
 			return err
 		}
-		_, err := io.WriteString(out, plain(recorded(e)))
+	}
+	if len(args) > 0 {
+		api, ns, err := f.connect()
+		if err != nil {
+			return err
+		}
+		if err := said.find(cmd.Context(), api, types.NamespacedName{Namespace: ns, Name: args[0]}); err != nil {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "codeact: %s\n", plain(err.Error()))
+			return errFailed
+		}
+	}
+	broken := said.check(f.lastHash)
+	if err := said.print(cmd.OutOrStdout(), f.output, broken); err != nil {
 		return err
 	}
-	said, err := f.read(cmd, args, visit)
-	if err != nil {
-		_, _ = fmt.Fprintf(errs, "codeact: %s\n", plain(err.Error()))
+	if broken != nil {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "codeact: %s\n", plain(broken.Error()))
 		return errFailed
 	}
-	_, _ = fmt.Fprintln(errs, plain(said))
 	return nil
 }
 
-// read verifies the transcript and returns in words what that showed.
-func (f *transcriptFlags) read(cmd *cobra.Command, args []string, visit func([]byte, contract.Event) error) (string, error) {
-	if f.file != "" {
-		text, err := readRecords(f.file, cmd.InOrStdin())
-		if err != nil {
-			return "", err
-		}
-		ref, err := contract.ReadTranscript(bytes.NewReader(text), nil, visit)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%d records hold together, up to %s; they are not held to the status of a run", ref.Records, ref.LastHash), nil
-	}
-	api, ns, err := f.connect()
-	if err != nil {
-		return "", err
-	}
-	packed, from, want, err := stored(cmd.Context(), api, types.NamespacedName{Namespace: ns, Name: args[0]})
-	if err != nil {
-		return "", err
-	}
-	if err := contract.VerifyTranscript(bytes.NewReader(packed), from, want, visit); err != nil {
-		return "", err
-	}
-	said := fmt.Sprintf("%d records hold, as the status of the run has them", want.Records)
-	if want.Truncated {
-		said += "; it was too large, and says itself what is left out"
-	}
-	return said, nil
+// transcript is one on its way from where it is kept to who reads it.
+type transcript struct {
+	// raw is what was found, packed or not; nil before anything was.
+	raw []byte
+	// origin and want are what the run's status says; nil without a run.
+	origin *contract.TranscriptOrigin
+	want   *contract.TranscriptRef
+	// checked says what the transcript was held against.
+	checked string
+	// lines are the records that hold in themselves, without their line feeds.
+	lines  [][]byte
+	events []contract.Event
 }
 
-// stored is the transcript of the run's newest execution, and what it must be.
-func stored(ctx context.Context, api client.Client, key types.NamespacedName) ([]byte, contract.TranscriptOrigin, contract.TranscriptRef, error) {
-	var from contract.TranscriptOrigin
+// find looks up what the run's status says of its transcript and, unless it was
+// found in a file, the transcript.
+func (t *transcript) find(ctx context.Context, api client.Client, name types.NamespacedName) error {
 	var run v1alpha1.AgentRun
-	if err := api.Get(ctx, key, &run); err != nil {
-		return nil, from, contract.TranscriptRef{}, err
+	if err := api.Get(ctx, name, &run); err != nil {
+		return err
 	}
 	e := run.Status.Execution
-	if e == nil || e.Transcript == nil {
-		return nil, from, contract.TranscriptRef{}, fmt.Errorf("run %s has no transcript: it has not ended, keeps none (spec.transcript), or its pod was killed", key.Name)
+	switch {
+	case e == nil || e.Transcript == nil:
+		return fmt.Errorf("run %s has no transcript: %s", name, whyNone(&run))
+	case e.RunUID != string(run.UID):
+		return fmt.Errorf("run %s: its report is that of another run", name)
+	case run.Status.Pinned != nil && e.Generation == run.Status.ExecutionGeneration && e.BundleDigest != run.Status.Pinned.Digest:
+		return fmt.Errorf("run %s: its report is of another bundle than was pinned", name)
 	}
-	if e.Transcript.ConfigMap == "" {
-		return nil, from, *e.Transcript, fmt.Errorf("the transcript of run %s could not be stored", key.Name)
+	t.want = e.Transcript
+	t.origin = &contract.TranscriptOrigin{RunUID: string(run.UID), Generation: e.Generation, BundleDigest: e.BundleDigest}
+	if t.raw != nil {
+		return nil
 	}
-	from = contract.TranscriptOrigin{RunUID: string(run.UID), Generation: e.Generation, BundleDigest: e.BundleDigest}
+	if t.want.ConfigMap == "" {
+		return fmt.Errorf("run %s: its transcript could not be stored; check the log of pod %s: codeact transcript %s -f LOG", name, e.Claim.PodName, name.Name)
+	}
 	var cm corev1.ConfigMap
-	if err := api.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: e.Transcript.ConfigMap}, &cm); err != nil {
-		return nil, from, *e.Transcript, err
+	err := api.Get(ctx, types.NamespacedName{Namespace: name.Namespace, Name: t.want.ConfigMap}, &cm)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("run %s: its transcript, the ConfigMap %s, is gone", name, t.want.ConfigMap)
 	}
-	return cm.BinaryData[contract.TranscriptKey], from, *e.Transcript, nil
+	if err != nil {
+		return err
+	}
+	t.raw = cm.BinaryData[contract.TranscriptKey]
+	return nil
 }
 
-// readRecords reads a transcript, packed or not, without the lines of a pod's log that
-// are no records.
-func readRecords(name string, in io.Reader) ([]byte, error) {
+// whyNone says why a run has no transcript.
+func whyNone(run *v1alpha1.AgentRun) string {
+	switch {
+	case run.Spec.Transcript == contract.TranscriptNone:
+		return "its spec has transcript: None"
+	case run.Status.CompletionTime == nil:
+		return "it is stored when the run ends, and is in the log of its pod until then"
+	}
+	return "its pod did not live to store one"
+}
+
+// check takes the lines of the transcript apart, and returns why it does not hold.
+func (t *transcript) check(lastHash string) error {
+	visit := func(line []byte, e contract.Event) error {
+		t.lines, t.events = append(t.lines, bytes.Clone(line)), append(t.events, e)
+		return nil
+	}
+	if t.want != nil {
+		t.checked = "verified against the run's status"
+		return contract.VerifyTranscript(bytes.NewReader(t.raw), *t.origin, *t.want, visit)
+	}
+	t.checked = "not verified against a run's status"
+	got, err := contract.ReadTranscript(bytes.NewReader(t.raw), nil, visit)
+	if err != nil || lastHash == "" {
+		return err
+	}
+	t.checked = "verified against --last-hash, not against a run's status"
+	if got.LastHash != lastHash {
+		return &contract.BrokenTranscript{Record: got.Records, Why: "its hash is not the one given, so that records are missing at the end, or any may have been changed"}
+	}
+	return nil
+}
+
+func (t *transcript) print(w io.Writer, format string, broken error) error {
+	var out bytes.Buffer
+	switch {
+	case format == "text":
+		t.text(&out, broken)
+	case broken == nil:
+		for _, line := range t.lines {
+			out.Write(append(line, '\n'))
+		}
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// readLines reads the file, without the lines that are no records.
+func readLines(name string, in io.Reader) ([]byte, error) {
 	if name != "-" {
-		file, err := os.Open(name)
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = file.Close() }()
-		in = file
+		defer func() { _ = f.Close() }()
+		in = f
 	}
-	const most = contract.MaxTranscriptText
-	raw := bufio.NewReader(io.LimitReader(in, most))
-	if head, _ := raw.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		unpacked, err := gzip.NewReader(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		raw = bufio.NewReader(io.LimitReader(unpacked, most))
-	}
-	text, err := io.ReadAll(raw)
+	raw, err := io.ReadAll(io.LimitReader(in, maxLogBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	var records []byte
-	for line := range bytes.Lines(text) {
+	if len(raw) > maxLogBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, maxLogBytes)
+	}
+	if bytes.HasPrefix(raw, []byte("\x1f\x8b")) {
+		return raw, nil
+	}
+	return records(raw), nil
+}
+
+// records are the lines of a pod's log that are or may be records: a log has events
+// that are none, and lines that are no events. A record that is changed until it
+// looks like one of these is missed by the record behind it.
+func records(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for line := range bytes.Lines(raw) {
 		var e contract.Event
-		if json.Unmarshal(line, &e) == nil && !e.Type.Recorded() {
+		none := json.Unmarshal(line, &e) == nil && e.Hash == "" && (e.N == 0 || !e.Type.Recorded())
+		if none || !bytes.HasPrefix(line, []byte("{")) {
 			continue
 		}
-		records = append(records, line...)
+		out = append(out, line...)
 	}
-	return records, nil
+	return out
 }
