@@ -2,7 +2,9 @@ package run
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -161,4 +163,17 @@ func TestTranscriptNone(t *testing.T) {
 	if strings.Contains(p.events.String()+p.log.String(), "hunter2") || strings.Contains(p.events.String(), `"content"`) {
 		t.Errorf("the stream has contents: %s", p.events.String())
 	}
+}
+
+func unpacked(t *testing.T, packed []byte) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
