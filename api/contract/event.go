@@ -78,8 +78,9 @@ func (t EventType) Recorded() bool {
 	switch t {
 	case EventModelDelta, EventCallProgress, EventTranscriptLost, EventLinesDropped:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // Event is one line of what a run tells while it goes on: on the standard output

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // TranscriptKey is the key of the transcript in its ConfigMap: its lines, packed
@@ -150,7 +151,7 @@ func (c *Chain) follow(line []byte) (e Event, err error) {
 		return e, c.broken("it is not sealed")
 	}
 	unread := json.Unmarshal(line, &e)
-	if c.seal(append(body[:len(body):len(body)], '}')) != hash {
+	if c.seal(append(slices.Clip(body), '}')) != hash {
 		if unread == nil && e.N != c.records+1 {
 			return e, c.broken("record %d is in its place: records are missing, or in another order", e.N)
 		}

@@ -13,7 +13,7 @@ import (
 // report what it stored. That something could not be stored is no reason for a run
 // to fail: its effects and its output stand, and a transcript is on the standard
 // output as well.
-func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcome) (lost error, changed bool) {
+func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcome) (changed bool, lost error) {
 	// Half of the time is left for the report itself.
 	ctx, cancel := context.WithTimeout(ctx, min(p.ReportFor, p.GraceFor)/2)
 	defer cancel()
@@ -35,11 +35,11 @@ func (p *process) keep(ctx context.Context, e *contract.Execution, o loop.Outcom
 	both.Wait()
 	switch {
 	case noMedia != nil && noTranscript != nil:
-		return fmt.Errorf("the media of the result and the transcript are lost: %w, and %w", noMedia, noTranscript), changed
+		return changed, fmt.Errorf("the media of the result and the transcript are lost: %w, and %w", noMedia, noTranscript)
 	case noMedia != nil:
-		return fmt.Errorf("the media of the result are lost: %w", noMedia), changed
+		return changed, fmt.Errorf("the media of the result are lost: %w", noMedia)
 	case noTranscript != nil:
-		return fmt.Errorf("the transcript is not stored: %w", noTranscript), changed
+		return changed, fmt.Errorf("the transcript is not stored: %w", noTranscript)
 	}
-	return nil, changed
+	return changed, nil
 }

@@ -230,7 +230,7 @@ func (p *process) deliver(ctx context.Context, e contract.Execution, o loop.Outc
 		t.Stop()
 	})()
 	err := p.leave(e)
-	lost, changed := p.keep(ctx, &e, o)
+	changed, lost := p.keep(ctx, &e, o)
 	if changed {
 		err = p.leave(e)
 	}
