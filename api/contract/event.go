@@ -1,6 +1,9 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // EventType says what an Event is about.
 type EventType string
@@ -75,12 +78,7 @@ const (
 // others are told only while the run goes on: what they say comes again, or is
 // about the stream itself.
 func (t EventType) Recorded() bool {
-	switch t {
-	case EventModelDelta, EventCallProgress, EventTranscriptLost, EventLinesDropped:
-		return false
-	default:
-		return true
-	}
+	return !slices.Contains([]EventType{EventModelDelta, EventCallProgress, EventTranscriptLost, EventLinesDropped}, t)
 }
 
 // Event is one line of what a run tells while it goes on: on the standard output
