@@ -75,6 +75,14 @@ func told(e contract.Event) string {
 		return "    " + e.Tool + ": it is no longer declared as it was pinned"
 	case contract.EventCall, contract.EventCallDenied, contract.EventCallOverflow, contract.EventCallAbandoned:
 		return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
+	default:
+		return toldOfRecord(e)
+	}
+}
+
+// toldOfRecord is an event about the transcript, or the events, themselves.
+func toldOfRecord(e contract.Event) string {
+	switch e.Type {
 	case contract.EventTruncated:
 		return "  the transcript is full: contents are left out of it"
 	case contract.EventTranscriptLost:
@@ -82,8 +90,8 @@ func told(e contract.Event) string {
 	case contract.EventLinesDropped:
 		return fmt.Sprintf("  %d events are not shown here", omitted(e).Records)
 	default: // nothing that a person waits for
+		return ""
 	}
-	return ""
 }
 
 // omitted is what the event counts as left out.
