@@ -69,20 +69,21 @@ func told(e contract.Event) string {
 		return "  that is the output"
 	case contract.EventError:
 		return "  the run failed" + ended(e)
+	default:
+		return toldOfRest(e)
+	}
+}
+
+// toldOfRest is an event of a call, or about the transcript, or the events,
+// themselves.
+func toldOfRest(e contract.Event) string {
+	switch e.Type {
 	case contract.EventCallProgress:
 		return "    " + e.Tool + ": " + far(e)
 	case contract.EventCallDrifted:
 		return "    " + e.Tool + ": it is no longer declared as it was pinned"
 	case contract.EventCall, contract.EventCallDenied, contract.EventCallOverflow, contract.EventCallAbandoned:
 		return fmt.Sprintf("    %s: %s%s", e.Tool, e.State, ended(e))
-	default:
-		return toldOfRecord(e)
-	}
-}
-
-// toldOfRecord is an event about the transcript, or the events, themselves.
-func toldOfRecord(e contract.Event) string {
-	switch e.Type {
 	case contract.EventTruncated:
 		return "  the transcript is full: contents are left out of it"
 	case contract.EventTranscriptLost:
