@@ -21,9 +21,10 @@ func newCatalogue() *cobra.Command {
 		Short: "Print what a program's author is shown of the tools",
 		Long: `Print what a program's author is shown of the tools.
 
-The files hold one AgentRun with spec.code or spec.agent and the ToolGrants that it needs, as
-for kubectl apply. The text on the standard output is exactly what a model would
-be shown; the standard error says how much of the tools it shows: full,
+The files hold one AgentRun with spec.code or spec.agent and the ToolGrants and Recipes that it
+needs, as for kubectl apply. The text on the standard output is exactly what a model would
+be shown of the tools that programs may call: in protocol Tools as a part of run_code,
+beside the tools that it may call itself. The standard error says how much of the tools it shows: full,
 withoutReturnSchemas, or empty, and then no tool may be called.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -219,5 +221,38 @@ var _ = Describe("a call that needs an answer", func() {
 		}))
 		Expect(received(ctx, run)).To(BeEmpty())
 		Expect(string(s.asked(ctx)[1].Body)).To(ContainSubstring("ToolNotAllowed"))
+	})
+})
+
+var _ = Describe("the sample of an agent with native tools", func() {
+	It("waits for the approval of its order, and ends", func(ctx SpecContext) {
+		s := newScene(ctx)
+		s.bind(ctx, "boss", "codeact-approver")
+		s.script(ctx, script.Script{
+			Model: "gpt-5-mini", WantTools: []string{"run_code", "scarcest", "count_stock", "order_parts"},
+			Turns: []script.Turn{
+				calls("scarcest", `{"skus":["bolt-m8","nut-m8"]}`), calls("order_parts", `{"sku":"bolt-m8","quantity":100}`), turn("Ordered."),
+			},
+		})
+		Expect(k8s.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "openai"}, StringData: map[string]string{"token": credential},
+		})).To(Succeed())
+		model, err := os.ReadFile(filepath.Join("..", "..", "config", "samples", "agent", "model.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		samples := string(model) + "---\n" + command(ctx, os.Getenv("KUSTOMIZE"), "build", filepath.Join("..", "..", "config", "samples", "agent-tools"))
+		samples = strings.ReplaceAll(samples, "http://toolserver:8080", toolURL(""))
+		samples = strings.ReplaceAll(samples, "https://api.openai.com/v1", modelServerURL(s.ns))
+		kubectlApply(ctx, samples, "-n", s.ns)
+
+		run := waits(ctx, &v1alpha1.AgentRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "restock"}}, v1alpha1.ReasonAwaitingApproval)
+		binary := filepath.Join(GinkgoT().TempDir(), "codeact")
+		command(ctx, "go", "build", "-o", binary, "../../cmd/codeact")
+		to := []string{"-n", s.ns, "--kubeconfig", os.Getenv("KUBECONFIG"), "--as", "boss"}
+		Expect(command(ctx, binary, append([]string{"pending"}, to...)...)).To(ContainSubstring(`"quantity":100`))
+		command(ctx, binary, append([]string{"approve", "restock"}, to...)...)
+		run = succeeds(ctx, run)
+		Expect(output(run)).To(Equal("Ordered."))
+		Expect(states(run.Status.Execution)).To(Equal([]string{"count_stock Completed", "count_stock Completed", "order_parts Completed"}))
+		Expect(received(ctx, run)).To(HaveLen(3))
 	})
 })
