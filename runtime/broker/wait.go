@@ -46,7 +46,9 @@ func (b *Broker) withheld(t *tool) *contract.Fault {
 // wait has the call wait for its answer. over says that the answer ends the call;
 // otherwise it is sent, like any other, and its intent is written down anew.
 func (fl *flight) wait() (body json.RawMessage, f *contract.Fault, over bool) {
+	begun := fl.b.cfg.Now()
 	r, f := fl.resolved()
+	fl.waited = fl.b.cfg.Now().Sub(begun)
 	if f != nil {
 		fl.close(contract.CallAbandoned, f.Reason)
 		return nil, f, true
