@@ -20,7 +20,7 @@ type flight struct {
 	// took is the time until the outcome was known, without waited, which is what
 	// somebody needed to answer.
 	took, waited time.Duration
-	args  json.RawMessage
+	args         json.RawMessage
 	// result is the tool's answer, or that of its failure, as evidence.
 	result  json.RawMessage
 	drifted bool

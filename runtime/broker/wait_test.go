@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,5 +118,63 @@ func TestStoppedWhileWaiting(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestHostileAnswers has answers that nobody should give.
+func TestHostileAnswers(t *testing.T) {
+	const object = `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`
+	approve := func(result string) Resolution {
+		return Resolution{Decision: contract.DecisionApprove, Result: json.RawMessage(result), By: "p"}
+	}
+	text := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	tests := map[string]struct {
+		answer  Resolution
+		err     error
+		schema  string
+		wait    bool // for an approval
+		want    contract.Reason
+		wantEnd string
+		body    string
+	}{
+		"as large as may be":       {answer: approve(text(contract.MaxResolutionResultBytes)), wantEnd: "1 x Completed ", body: text(contract.MaxResolutionResultBytes)},
+		"a byte more":              {answer: approve(text(contract.MaxResolutionResultBytes + 1)), want: contract.ReasonChildResultTooLarge, wantEnd: "1 x Completed ChildResultTooLarge"},
+		"too large, says the desk": {err: contract.Faultf(contract.ReasonChildResultTooLarge, "x"), want: contract.ReasonChildResultTooLarge, wantEnd: "1 x Completed ChildResultTooLarge"},
+		"too large for an approval": {
+			err: contract.Faultf(contract.ReasonChildResultTooLarge, "x"), wait: true, want: contract.ReasonChildResultTooLarge, wantEnd: "1 x Abandoned ChildResultTooLarge",
+		},
+		"no UTF-8":                     {answer: approve("\"\xff\""), want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"half a character":             {answer: approve(`{"a":"\ud800"}`), schema: object, want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"no JSON":                      {answer: approve(`{"a":`), want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"two values":                   {answer: approve(`1 2`), want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"blanks":                       {answer: approve(" "), want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"nested without end":           {answer: approve(strings.Repeat("[", 30000) + strings.Repeat("]", 30000)), want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"a key twice is the last one":  {answer: approve(`{"a":1, "a":"x"}`), schema: object, wantEnd: "1 x Completed ", body: `{"a":"x"}`},
+		"a key twice, the last is bad": {answer: approve(`{"a":"x","a":1}`), schema: object, want: contract.ReasonChildResultInvalid, wantEnd: "1 x Completed ChildResultInvalid"},
+		"no decision":                  {answer: Resolution{Result: json.RawMessage("1")}, want: contract.ReasonApprovalRequired, wantEnd: "1 x Abandoned ApprovalRequired"},
+		"another decision":             {answer: Resolution{Decision: "approve", By: " "}, wait: true, want: contract.ReasonApprovalRequired, wantEnd: "1 x Abandoned ApprovalRequired"},
+		"a denial with a result":       {answer: Resolution{Decision: contract.DecisionDeny, Result: json.RawMessage("1"), By: "\xff"}, want: contract.ReasonApprovalRequired, wantEnd: "1 x Abandoned ApprovalRequired"},
+		"an approval with a result":    {answer: approve("7"), wait: true, wantEnd: "1 x Completed ", body: "1"},
+		"a catchable fault":            {err: contract.Faultf(contract.ReasonToolFailed, "x"), want: contract.ReasonBrokerUnavailable, wantEnd: "1 x Abandoned BrokerUnavailable"},
+		"an error":                     {err: errors.New("x"), wait: true, want: contract.ReasonBrokerUnavailable, wantEnd: "1 x Abandoned BrokerUnavailable"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tool := waiting(contract.EffectEffectful, !tc.wait, &fake{})
+			tool.Tool.OutputSchema = json.RawMessage(tc.schema)
+			l := contract.DefaultLimits()
+			l.OutputBytes = 1 << 20
+			b := newBroker(t, Config{Limits: l, Tools: []Tool{tool}, Desk: person(func(context.Context, contract.Pending) (Resolution, error) { return tc.answer, tc.err })})
+			body, err := b.Next(Scope{Direct: true}).Call(t.Context(), "x", json.RawMessage("{}"))
+			if reasonOf(err) != tc.want || string(body) != tc.body {
+				t.Errorf("%.200s, %.200v", body, err)
+			}
+			if f, _ := contract.AsFault(err); f != nil && (!utf8.ValidString(f.Message) || strings.HasPrefix(f.Message, " ")) {
+				t.Errorf("message %q", f.Message)
+			}
+			if diff := cmp.Diff([]string{tc.wantEnd}, states(b.End().Calls)); diff != "" {
+				t.Errorf("journal (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
