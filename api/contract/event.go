@@ -109,7 +109,8 @@ type Event struct {
 	State  string `json:"state,omitempty"`
 	Reason Reason `json:"reason,omitempty"`
 	// DurationMs is the time since the call was admitted, or since the execution,
-	// the step, the request or the program began.
+	// the step, the request or the program began. That of a call does not hold what
+	// it waited for somebody's answer, which is that of the event resolved.
 	DurationMs int64 `json:"durationMs"`
 	// InputTokens and OutputTokens are what the model's endpoint counted, and
 	// Attempts how often it was asked.

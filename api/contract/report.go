@@ -185,7 +185,8 @@ type ToolUsage struct {
 	// resultBytes is the size of their answers together, in bytes.
 	// +optional
 	ResultBytes int64 `json:"resultBytes"`
-	// wallMs is their time together, in milliseconds.
+	// wallMs is their time together, in milliseconds, without what they waited for
+	// somebody's answer.
 	// +optional
 	WallMs int64 `json:"wallMs"`
 }

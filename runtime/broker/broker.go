@@ -102,7 +102,8 @@ type Config struct {
 type Event struct {
 	// Call is the call as the journal has it now.
 	Call contract.Call
-	// Duration is the time since the call was admitted; 0 for a refused call.
+	// Duration is the time from admission to outcome, without what it waited for an
+	// answer; 0 for a refused call.
 	Duration time.Duration
 	// Latched says that the call has just ended the run.
 	Latched bool

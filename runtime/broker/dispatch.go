@@ -17,8 +17,10 @@ type flight struct {
 	inner context.Context // the same with the values of the hooks
 	place int             // of the journal entry
 	start time.Time
-	took  time.Duration // until the outcome was known
-	args  json.RawMessage
+	// took is the time until the outcome was known, without waited, which is what
+	// somebody needed to answer.
+	took, waited time.Duration
+	args         json.RawMessage
 	// result is the tool's answer, or that of its failure, as evidence.
 	result  json.RawMessage
 	drifted bool
@@ -203,7 +205,7 @@ func (fl *flight) unaccepted(ans Answer, f *contract.Fault) *contract.Fault {
 func (fl *flight) close(s contract.CallState, r contract.Reason) contract.Call {
 	now := fl.b.cfg.Now()
 	end := stamp(now)
-	fl.took = now.Sub(fl.start)
+	fl.took = max(0, now.Sub(fl.start)-fl.waited)
 	return fl.change(func(c *contract.Call) { c.State, c.Reason, c.EndTime = s, r, end })
 }
 

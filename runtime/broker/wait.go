@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -46,31 +47,65 @@ func (b *Broker) withheld(t *tool) *contract.Fault {
 // wait has the call wait for its answer. over says that the answer ends the call;
 // otherwise it is sent, like any other, and its intent is written down anew.
 func (fl *flight) wait() (body json.RawMessage, f *contract.Fault, over bool) {
+	begun := fl.b.cfg.Now()
 	r, f := fl.resolved()
+	fl.waited = fl.b.cfg.Now().Sub(begun)
 	if f != nil {
-		fl.close(contract.CallAbandoned, f.Reason)
+		fl.close(fl.unanswered(f), f.Reason)
 		return nil, f, true
 	}
-	name := fl.t.Tool.Tool.Name
 	switch {
 	case r.Decision != contract.DecisionApprove:
-		f = contract.Faultf(contract.ReasonApprovalRequired, "%s denied the call of tool %s", contract.Truncate(r.By, 512), name)
+		f = contract.Faultf(contract.ReasonApprovalRequired, "%s denied the call of tool %s", who(r.By), fl.t.Tool.Tool.Name)
 		fl.close(contract.CallAbandoned, f.Reason)
 		return nil, f, true
 	case !fl.t.Tool.Tool.Deferred:
 		fl.change(func(c *contract.Call) { c.State = contract.CallDispatched })
 		return nil, nil, false
 	}
-	if len(r.Result) == 0 { // as a field that is absent, it says null
-		r.Result = json.RawMessage("null")
-	}
-	ans := Answer{Body: r.Result, Bytes: int64(len(r.Result)), Digest: contract.Digest(r.Result)}
-	fl.change(func(c *contract.Call) { c.ResultBytes, c.ResultDigest = ans.Bytes, ans.Digest })
-	if !contract.WellFormed(r.Result) || !json.Valid(r.Result) {
-		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the call of tool %s was answered with a result that is no JSON", name)), true
-	}
-	body, f = fl.answered(ans)
+	body, f = fl.given(r.Result)
 	return body, f, true
+}
+
+// unanswered is the state of a call to which no answer came that can be used. Who
+// gives a result for a deferred call has done its work, whatever the result is.
+func (fl *flight) unanswered(f *contract.Fault) contract.CallState {
+	if fl.t.Tool.Tool.Deferred && f.Reason == contract.ReasonChildResultTooLarge {
+		return contract.CallCompleted
+	}
+	return contract.CallAbandoned
+}
+
+// who names somebody who answered.
+func who(by string) string {
+	if by = strings.TrimSpace(by); by == "" {
+		return "somebody"
+	}
+	return contract.Truncate(strings.ToValidUTF8(by, "\uFFFD"), 512)
+}
+
+// given takes the result of a deferred call through its checks. It is its canonical
+// JSON from here on: two readers of it cannot see different members.
+func (fl *flight) given(result json.RawMessage) (json.RawMessage, *contract.Fault) {
+	if len(result) == 0 { // as a field that is absent, it says null
+		result = json.RawMessage("null")
+	}
+	name, given := fl.t.Tool.Tool.Name, len(result)
+	canonical, err := contract.Canonical(result)
+	readable := err == nil && contract.WellFormed(result)
+	if readable {
+		result = canonical
+	}
+	ans := Answer{Body: result, Bytes: int64(len(result)), Digest: contract.Digest(result)}
+	fl.change(func(c *contract.Call) { c.ResultBytes, c.ResultDigest = ans.Bytes, ans.Digest })
+	switch {
+	case given > contract.MaxResolutionResultBytes:
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultTooLarge,
+			"the call of tool %s was answered with a result of %d bytes, more than %d", name, given, contract.MaxResolutionResultBytes))
+	case !readable:
+		return nil, fl.unaccepted(ans, contract.Faultf(contract.ReasonChildResultInvalid, "the call of tool %s was answered with a result that is no JSON", name))
+	}
+	return fl.answered(ans)
 }
 
 // resolved shows the call at the desk, after the journal is written, and returns

@@ -46,7 +46,9 @@ func (c counter) Await(ctx context.Context, p contract.Pending) (broker.Resoluti
 	}
 	r.Events.step(r.Bundle, x)
 	answer, err := r.Config.Desk.Await(ctx, p)
-	x.Type, x.State, x.DurationMs = contract.EventResolved, string(answer.Decision), r.Now().Sub(start).Milliseconds()
+	waited := r.Now().Sub(start)
+	r.waited += waited
+	x.Type, x.State, x.DurationMs = contract.EventResolved, string(answer.Decision), waited.Milliseconds()
 	x.Content = &contract.EventContent{Message: answer.By, Result: answer.Result}
 	if !json.Valid(answer.Result) {
 		x.Content.Result = nil

@@ -100,6 +100,8 @@ type run struct {
 	Config
 	start time.Time
 	at    atomic.Int64 // the step of an agent
+	// waited is how long calls have waited for somebody's answer. They wait one by one.
+	waited time.Duration
 }
 
 func (r *run) do(ctx context.Context) Outcome {

@@ -52,11 +52,12 @@ func (a *agent) native(ctx context.Context, s *contract.Step, c contract.ModelTo
 	x := contract.Event{Type: contract.EventToolStarted, Step: s.Step, ID: c.ID, Tool: c.Name, Content: &contract.EventContent{Arguments: args}}
 	do, digest := a.plan(n, c.Name, args, x.Content)
 	a.Events.step(a.Bundle, x)
-	start := a.Now()
+	start, waited := a.Now(), a.waited
 	inner, done := a.Spans.Tool(ctx, c.Name, c.ID)
 	m := do(inner)
 	done(m.fault)
-	took := a.Now().Sub(start).Milliseconds()
+	// The time of a person is that of the event resolved, and of no call.
+	took := max(0, a.Now().Sub(start)-(a.waited-waited)).Milliseconds()
 	s.Calls += m.ended.Admitted
 	if !n.direct {
 		s.ProgramMs += took

@@ -144,3 +144,32 @@ func TestEventsOfTools(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
+
+// TestWaitIsToldApart: what a person needs is the time of the event resolved, and of
+// no call.
+func TestWaitIsToldApart(t *testing.T) {
+	var out bytes.Buffer
+	c, _ := toolsConfig(speaks(calls("wire", `{}`), says{text: "end"}))
+	now := time.Unix(0, 0)
+	c.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	c.Desk = &desk{answer: func(context.Context, contract.Pending) (Resolution, error) {
+		now = now.Add(time.Hour)
+		return Resolution{Decision: contract.DecisionApprove}, nil
+	}}
+	c.Events = NewEvents(&out, clock())
+	o := Run(t.Context(), c)
+	hour := time.Hour.Milliseconds()
+	if ms := o.Steps[0].Tools[0].Ms; ms >= hour {
+		t.Errorf("the step's call took %d ms", ms)
+	}
+	for line := range strings.Lines(out.String()) {
+		var e contract.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		whole := e.Type == contract.EventResolved || e.Type == contract.EventStepFinished || e.Type == contract.EventExecutionFinished
+		if e.Step < 2 && whole != (e.DurationMs >= hour) {
+			t.Errorf("%s has %d ms", e.Type, e.DurationMs)
+		}
+	}
+}
