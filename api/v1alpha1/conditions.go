@@ -17,6 +17,8 @@ const (
 	ConditionSourceVerified = "SourceVerified"
 	// ConditionSchemaValid is True when every schema of the object compiles.
 	ConditionSchemaValid = "SchemaValid"
+	// ConditionTestsPassed is True when every test of a Recipe passed, or there are none.
+	ConditionTestsPassed = "TestsPassed"
 	// ConditionToolsResolved is True when every declared tool has a usable grant.
 	ConditionToolsResolved = "ToolsResolved"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
@@ -49,6 +51,19 @@ const (
 	// answer in spec.resolutions.
 	ReasonAwaitingApproval = "AwaitingApproval"
 	ReasonAwaitingResult   = "AwaitingResult"
+)
+
+// Reasons of ConditionTestsPassed that are no failure.
+const (
+	ReasonPassed  = "Passed"
+	ReasonNoTests = "NoTests"
+	// ReasonSkipped says that the operator does not run tests.
+	ReasonSkipped = "Skipped"
+	// ReasonNotRun says that something else is wrong with the recipe, and that its
+	// tests are run when that is mended.
+	ReasonNotRun = "NotRun"
+	// ReasonQueued says that as many check pods run as the operator allows.
+	ReasonQueued = "Queued"
 )
 
 // Reasons of ConditionCatalogueComplete, one for each step of a catalogue.
