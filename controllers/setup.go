@@ -40,7 +40,7 @@ func Scheme() (*runtime.Scheme, error) {
 // runtime's identity and the product's kinds, and the labels of namespaces. ConfigMaps and Secrets are never
 // cached, and Secrets never read.
 func CacheOptions() (cache.Options, error) {
-	runtimePods, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.Exists, nil)
+	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}

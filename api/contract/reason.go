@@ -84,7 +84,7 @@ const (
 	ReasonLimitsTooHigh  Reason = "LimitsTooHigh"
 	// ReasonTestsFailed is a Recipe of which a test failed.
 	ReasonTestsFailed Reason = "TestsFailed"
-	ReasonExpired        Reason = "Expired"
+	ReasonExpired     Reason = "Expired"
 )
 
 // Class says who can do something about a Reason, and whether a program may
