@@ -81,6 +81,12 @@ const (
 	LabelRunUID = contract.LabelRunUID
 	// LabelGeneration is the execution generation.
 	LabelGeneration = contract.LabelGeneration
+	// LabelRecipe is the name of the Recipe, on its check pods and their ConfigMaps (cut
+	// to 63 bytes), and LabelRecipeUID its UID.
+	LabelRecipe    = "codeact.dev/recipe"
+	LabelRecipeUID = "codeact.dev/recipe-uid"
+	// AnnotationCheckDigest is the digest of what a check pod runs, on it and its ConfigMap.
+	AnnotationCheckDigest = "codeact.dev/check-digest"
 	// AnnotationExecutionDigest is the digest of what the spec asked for, on the
 	// ConfigMap and the pod: it tells which spec a pod executes when the status
 	// write that should have said so was lost.
