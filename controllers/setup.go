@@ -36,11 +36,11 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, v1alpha1.AddToScheme(s)
 }
 
-// CacheOptions keeps the manager's memory to what it owns: runtime pods, the
+// CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
 // runtime's identity and the product's kinds, and the labels of namespaces. ConfigMaps and Secrets are never
 // cached, and Secrets never read.
 func CacheOptions() (cache.Options, error) {
-	runtimePods, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.Exists, nil)
+	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
@@ -90,7 +90,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, op settings.Operator, concurre
 	if err := grants.SetupWithManager(mgr, concurrency); err != nil {
 		return fmt.Errorf("set up ToolGrants: %w", err)
 	}
-	recipes := &recipe.Reconciler{Client: mgr.GetClient(), Events: recorder, Clock: now, Operator: op}
+	recipes := &recipe.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Clock: now, Operator: op}
 	if err := recipes.SetupWithManager(mgr, concurrency); err != nil {
 		return fmt.Errorf("set up Recipes: %w", err)
 	}
@@ -134,6 +134,9 @@ func Index(ctx context.Context, i client.FieldIndexer) error {
 		}},
 		{&v1alpha1.Recipe{}, recipe.IndexTools, func(o client.Object) []string {
 			return o.(*v1alpha1.Recipe).Spec.Tools
+		}},
+		{&v1alpha1.Recipe{}, recipe.IndexQueued, func(o client.Object) []string {
+			return []string{fmt.Sprint(recipe.Queued(o.(*v1alpha1.Recipe)))}
 		}},
 		{&v1alpha1.AgentRun{}, agentrun.IndexWaiting, func(o client.Object) []string {
 			return []string{fmt.Sprint(agentrun.Waiting(o.(*v1alpha1.AgentRun)))}

@@ -17,6 +17,8 @@ const (
 	ConditionSourceVerified = "SourceVerified"
 	// ConditionSchemaValid is True when every schema of the object compiles.
 	ConditionSchemaValid = "SchemaValid"
+	// ConditionTestsPassed is True when every test of a Recipe passed, or there are none.
+	ConditionTestsPassed = "TestsPassed"
 	// ConditionToolsResolved is True when every declared tool has a usable grant.
 	ConditionToolsResolved = "ToolsResolved"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
@@ -51,6 +53,19 @@ const (
 	ReasonAwaitingResult   = "AwaitingResult"
 )
 
+// Reasons of ConditionTestsPassed that are no failure.
+const (
+	ReasonPassed  = "Passed"
+	ReasonNoTests = "NoTests"
+	// ReasonSkipped says that the operator does not run tests.
+	ReasonSkipped = "Skipped"
+	// ReasonNotRun says that something else is wrong with the recipe, and that its
+	// tests are run when that is mended.
+	ReasonNotRun = "NotRun"
+	// ReasonQueued says that as many check pods run as the operator allows.
+	ReasonQueued = "Queued"
+)
+
 // Reasons of ConditionCatalogueComplete, one for each step of a catalogue.
 const (
 	ReasonFull                 = "Full"
@@ -66,6 +81,12 @@ const (
 	LabelRunUID = contract.LabelRunUID
 	// LabelGeneration is the execution generation.
 	LabelGeneration = contract.LabelGeneration
+	// LabelRecipe is the name of the Recipe, on its check pods and their ConfigMaps (cut
+	// to 63 bytes), and LabelRecipeUID its UID.
+	LabelRecipe    = "codeact.dev/recipe"
+	LabelRecipeUID = "codeact.dev/recipe-uid"
+	// AnnotationCheckDigest is the digest of what a check pod runs, on it and its ConfigMap.
+	AnnotationCheckDigest = "codeact.dev/check-digest"
 	// AnnotationExecutionDigest is the digest of what the spec asked for, on the
 	// ConfigMap and the pod: it tells which spec a pod executes when the status
 	// write that should have said so was lost.

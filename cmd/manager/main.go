@@ -69,6 +69,14 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 		op.HardDeny = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 		return nil
 	})
+	f.Func("recipe-tests", "Run or Skip: whether the tests of a Recipe run before it turns Ready (default Run)", func(s string) error {
+		if s != "Run" && s != "Skip" {
+			return fmt.Errorf("want Run or Skip")
+		}
+		op.RecipeTests.Run = s == "Run"
+		return nil
+	})
+	f.IntVar(&op.RecipeTests.Pods, "recipe-test-pods", op.RecipeTests.Pods, "how many pods may run tests of Recipes at once, in all namespaces")
 	f.StringVar(&op.Runtime.TraceEndpoint, "trace-endpoint", "", "URL of the OpenTelemetry collector that runtime pods send spans to, by OTLP over HTTP (such as http://collector.tracing:4318); without it nothing is traced")
 	bindEgress(f, &op.Egress)
 	f.IntVar(&o.Concurrency, "concurrency", 4, "how many objects of one kind are looked at at once")

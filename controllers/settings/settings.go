@@ -24,8 +24,18 @@ type Operator struct {
 	HardDeny []string
 	// Egress is how runs may reach their tools; it is pinned with each run.
 	Egress contract.OperatorPolicy
+	// RecipeTests says what becomes of the tests of Recipes.
+	RecipeTests RecipeTests
 	// Runtime says what runs in the pods.
 	Runtime Runtime
+}
+
+// RecipeTests says what becomes of the tests of Recipes.
+type RecipeTests struct {
+	// Run has them run before a Recipe turns Ready; without it they are skipped.
+	Run bool
+	// Pods bounds how many check pods there are at once, in all namespaces; at least 1.
+	Pods int
 }
 
 // Runtime says what runs in the runtime pods.
@@ -49,6 +59,7 @@ func Default() Operator {
 		Defaults: contract.DefaultLimits(), Ceilings: contract.DefaultLimits(),
 		CodeActDefault: contract.CodeActAllow,
 		HardDeny:       contract.ReservedNames(),
+		RecipeTests:    RecipeTests{Run: true, Pods: 4},
 		Runtime:        Runtime{Command: []string{"/runtime"}},
 	}
 }
@@ -69,6 +80,9 @@ func (o Operator) Validate() error {
 		if !contract.ValidToolName(n) {
 			errs = append(errs, fmt.Errorf("the hard-deny list holds %q, which is no tool name", n))
 		}
+	}
+	if o.RecipeTests.Pods < 1 {
+		errs = append(errs, fmt.Errorf("there may be %d check pods: want at least 1", o.RecipeTests.Pods))
 	}
 	if why := refuseAddress(o.Runtime.TraceEndpoint); why != "" {
 		errs = append(errs, fmt.Errorf("the endpoint for traces %s", why))
