@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
@@ -67,8 +68,8 @@ func reason(r *v1alpha1.Recipe) string {
 }
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
-// name, grants of the tools that a recipe calls, and the labels of its namespace
-// have it judged again.
+// name, grants of the tools that a recipe calls, and the labels and switches of its
+// namespace have it judged again.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -78,7 +79,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
 )
 
@@ -26,6 +27,11 @@ const (
 // by, the recipe's names.
 func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Recipe: rcp}
+	var err error
+	// A Namespace that the cache has not seen yet has the recipe judged again.
+	if s.NamespaceAnnotations, err = enable.Annotations(ctx, r.Client, r.Operator, rcp.Namespace); client.IgnoreNotFound(err) != nil {
+		return s, err
+	}
 	names := slices.Clone(rcp.Spec.Tools)
 	if own := rcp.EffectiveToolName(); !slices.Contains(names, own) {
 		names = append(names, own)
