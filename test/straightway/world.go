@@ -154,7 +154,7 @@ func (w *world) act(s agentrun.Snapshot, p agentrun.Plan, crash *int) (agentrun.
 func (w *world) launch(run *v1alpha1.AgentRun, pin *agentrun.Pin, cut func() bool) (agentrun.Done, error) {
 	if have := w.pins[pin.Name]; have == nil {
 		if f := pin.Bundle.CheckEnabled(); f != nil || w.off {
-			return agentrun.Done{}, fmt.Errorf("generation %d is pinned where the namespace is switched off (%v, %v)", pin.Bundle.Run.Generation, w.off, f)
+			return agentrun.Done{}, fmt.Errorf("generation %d is pinned where the namespace is switched off (%v): %w", pin.Bundle.Run.Generation, w.off, f)
 		}
 		w.pins[pin.Name] = pin.ConfigMap(run)
 	} else if !pin.Held(run, have) {
