@@ -3,8 +3,6 @@ package envtest
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,11 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
-	"github.com/codeact-dev/codeact-operator/controllers"
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/test/builders"
@@ -210,85 +206,6 @@ var _ = Describe("The switches", func() {
 		k.annotate(recipes, "true")
 		k.judge(rcp)
 		Expect(meta.IsStatusConditionTrue(rcp.Status.Conditions, v1alpha1.ConditionEnabled)).To(BeTrue())
-	})
-})
-
-var _ = Describe("The manager, where namespaces may override", Ordered, func() {
-	const codeAct, recipes = v1alpha1.AnnotationCodeActEnabled, v1alpha1.AnnotationRecipesEnabled
-	var k *kit
-
-	BeforeAll(func(ctx SpecContext) {
-		k = newKit(context.WithoutCancel(ctx))
-		role := &rbacv1.ClusterRole{}
-		Expect(yaml.Unmarshal(must(os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))), role)).To(Succeed())
-		role.Name = "switching"
-		Expect(admin.Create(ctx, role)).To(Succeed())
-		Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: role.Name}},
-		})).To(Succeed())
-		mine := must(cluster.AddUser(envtest.User{Name: role.Name}, nil)).Config()
-		mine.QPS, mine.Burst = 100, 200
-		op := settings.Default()
-		op.Runtime.Image = "registry.example/codeact:v0"
-		op.CodeAct.AllowNamespaceOverride, op.Recipes.AllowNamespaceOverride = true, true
-		run, stop := context.WithCancel(context.WithoutCancel(ctx))
-		over := make(chan error, 1)
-		go func() {
-			over <- controllers.Run(run, mine, controllers.Options{Operator: op, Concurrency: 4, MetricsAddress: "0", ProbeAddress: "0"})
-		}()
-		DeferCleanup(func(ctx SpecContext) {
-			stop()
-			Eventually(ctx, over).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
-		})
-	})
-
-	until := func(name, want string) *v1alpha1.AgentRun {
-		GinkgoHelper()
-		run := &v1alpha1.AgentRun{}
-		Eventually(func(g Gomega) {
-			run = k.get(name)
-			c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
-			g.Expect(c).NotTo(BeNil())
-			g.Expect(string(c.Status)+" "+c.Reason).To(Equal(want), c.Message)
-		}).WithTimeout(30 * time.Second).WithPolling(20 * time.Millisecond).Should(Succeed())
-		return run
-	}
-
-	It("judges runs that wait, and recipes, again as soon as the annotation changes", func(SpecContext) {
-		rcp := create(k, builders.MakeRecipe("sweep", echo, "search").Obj())
-		create(k, builders.MakeRun("waits").Recipe("sweep").Input(`{}`).StartDeadline(time.Hour).Obj())
-		until("waits", "Unknown ToolsNotGranted")
-		enabled := func() string {
-			Expect(admin.Get(k.ctx, client.ObjectKeyFromObject(rcp), rcp)).To(Succeed())
-			if c := meta.FindStatusCondition(rcp.Status.Conditions, v1alpha1.ConditionEnabled); c != nil {
-				return string(c.Status)
-			}
-			return ""
-		}
-		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
-		k.annotate(recipes, "false")
-		k.expectDisabled(until("waits", "False Disabled"), "recipes is disabled by the annotation")
-		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("False"))
-		k.annotate(recipes, unset)
-		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
-	})
-
-	It("starts no run that comes right after the annotation", func(SpecContext) {
-		const rounds = 15
-		for i := range rounds {
-			name := fmt.Sprintf("late-%d", i)
-			k.annotate(codeAct, "false")
-			create(k, builders.MakeRun(name).Code(echo).Obj())
-			k.expectDisabled(until(name, "False Disabled"), "disabled by the annotation")
-
-			name = fmt.Sprintf("early-%d", i)
-			k.annotate(codeAct, unset)
-			create(k, builders.MakeRun(name).Code(echo).Obj())
-			run := until(name, "Unknown Running")
-			Expect(run.Status.Pinned.CodeAct).To(Equal(&contract.Switch{Enabled: true, From: contract.LayerOperator}))
-		}
 	})
 })
 
