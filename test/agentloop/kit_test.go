@@ -72,6 +72,7 @@ func newWorld(t *testing.T, api contract.ModelAPI, s script.Script) *world {
 		Run:   contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 1},
 		Input: json.RawMessage(`{"sku":"bolt-m8"}`), Limits: contract.DefaultLimits(), TimeoutMs: 60_000,
 		SourceDigest: contract.Digest(nil), Operator: contract.OperatorPolicy{AllowLoopback: true},
+		CodeAct: contract.Switch{Enabled: true, From: contract.LayerOperator}, Recipes: contract.Switch{Enabled: true, From: contract.LayerOperator},
 		Agent: &contract.PinnedAgent{
 			Protocol: contract.ProtocolCode, Finalize: contract.FinalizeDirect, Prompt: "Order what is missing.", MaxSteps: 6,
 			Model: contract.PinnedModel{
