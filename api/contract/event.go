@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// UnknownTool stands in an event for the name of a tool that the bundle does not have,
+// where nothing that is said is kept (TranscriptNone).
+const UnknownTool = "(unknown)"
+
 // EventType says what an Event is about.
 type EventType string
 
