@@ -11,7 +11,7 @@ import (
 // TestRecipeIsRecordedOnce: of a recipe that is called twice, the transcript has
 // what it takes to execute it again, and has it once.
 func TestRecipeIsRecordedOnce(t *testing.T) {
-	c, _ := toolsConfig(answers(calls("sum", `{ "n": 1 }`, "sum", `{}`), says{text: "done"}))
+	c, _ := toolsConfig(speaks(calls("sum", `{ "n": 1 }`, "sum", `{}`), says{text: "done"}))
 	c.Bundle.Run = recordedBundle.Run
 	c.Events = recording()
 	if o := Run(t.Context(), c); o.Fault != nil {
