@@ -170,6 +170,7 @@ func (r *reader) event(e contract.Event) {
 func (r *reader) begin(e contract.Event, c *contract.EventContent, input json.RawMessage, field string) {
 	p := &Program{
 		Step: e.Step, ID: e.ID, Tool: e.Tool, Recipe: c.Recipe, Source: c.Source, SourceDigest: c.SourceDigest, Input: input, Limits: r.limits,
+		Called: e.Type == contract.EventToolStarted && e.Tool != contract.RunCodeTool,
 	}
 	p.Respelled = c.InputDigest != "" && c.InputDigest != contract.Digest(input)
 	if o := left(c, field); o != nil {
@@ -217,7 +218,6 @@ func (r *reader) tool(e contract.Event, c *contract.EventContent) {
 	known, seen := r.recipes[c.SourceDigest]
 	r.begin(e, c, c.Arguments, "arguments")
 	p := r.open
-	p.Called = true
 	switch {
 	case c.Limits != nil:
 		p.Limits, p.InputSchema, p.OutputSchema = c.Limits, c.InputSchema, c.OutputSchema
