@@ -27,7 +27,7 @@ const (
   return item.shelf.row;
 }
 `
-	shopTools = `{"lookup":{"returns":{"sku":"bolt-m8","stock":12},"effect":"ReadOnly"},"order":{"returns":{"id":"order-0001"},"effect":"Idempotent"}}`
+	shopTools = `{"lookup":{"returns":{"sku":"bolt-m8","stock":12},"effect":"ReadOnly"},"order":{"returns":{"id":"order-0001"},"effect":"Idempotent"},"strict":{"echo":true,"inputSchema":{"type":"object","required":["a"]}}}`
 )
 
 // spoken is a model whose answers are known before.
