@@ -119,6 +119,7 @@ type reader struct {
 	// recipes are those that were called so far, by the digest of their source.
 	recipes map[string]Program
 	fault   *contract.Fault
+	seq     int64 // of the last admitted call
 }
 
 func (r *reader) event(e contract.Event) {
@@ -139,9 +140,7 @@ func (r *reader) event(e contract.Event) {
 	case contract.EventToolStarted:
 		r.tool(e, c)
 	case contract.EventCall, contract.EventCallDenied, contract.EventCallOverflow, contract.EventCallAbandoned, contract.EventCallDrifted:
-		if r.open != nil {
-			r.open.call(e, c)
-		}
+		r.call(e, c)
 	case contract.EventLatched:
 		if r.open != nil && len(r.open.Calls) > 0 {
 			r.open.Calls[len(r.open.Calls)-1].Latched = true
@@ -253,6 +252,19 @@ func endOf(e contract.Event, c *contract.EventContent, value json.RawMessage, fi
 	}
 	end.Value, end.Digest = value, contract.Digest(value)
 	return end
+}
+
+// call takes a change of a call. The admitted ones are numbered through the run.
+func (r *reader) call(e contract.Event, c *contract.EventContent) {
+	if e.Seq > r.seq {
+		if e.Seq != r.seq+1 && r.open != nil && r.open.Missing == "" {
+			r.open.Missing = fmt.Sprintf("call %d of the run is not in the transcript", r.seq+1)
+		}
+		r.seq = e.Seq
+	}
+	if r.open != nil {
+		r.open.call(e, c)
+	}
 }
 
 // left is what was left out of a field, or nil.

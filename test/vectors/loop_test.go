@@ -180,7 +180,7 @@ func (c loopCase) run(t *testing.T, e *sandbox.Engine) {
 	model, box := &scripted{c: c, cancel: cancel}, &counting{Sandbox: e}
 	var events bytes.Buffer
 	told := loop.NewEvents(&events, time.Now)
-	told.Record(replayed)
+	told.Record(recorded)
 	o := loop.Run(ctx, loop.Config{
 		Sandbox: box, Bundle: c.bundle(t), Tools: tools.List, Now: time.Now, Model: model, Events: told,
 	})

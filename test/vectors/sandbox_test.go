@@ -92,7 +92,7 @@ func (c sandboxCase) run(t *testing.T, e *sandbox.Engine) {
 	}
 	tools := stub.New(stubs)
 	b := contract.Bundle{
-		Run:    contract.RunRef{Namespace: "local", Name: "exec", UID: replayed.RunUID, Generation: 1},
+		Run:    contract.RunRef{Namespace: "local", Name: "exec", UID: recorded.RunUID, Generation: 1},
 		Source: text(t, c.Source), Limits: contract.DefaultLimits(),
 	}
 	b.SourceDigest = contract.Digest([]byte(b.Source))
@@ -109,7 +109,7 @@ func (c sandboxCase) run(t *testing.T, e *sandbox.Engine) {
 	}
 	start := time.Now()
 	events := loop.NewEvents(io.Discard, time.Now)
-	events.Record(replayed)
+	events.Record(recorded)
 	o := loop.Run(t.Context(), loop.Config{Sandbox: e, Bundle: b, Tools: tools.List, Now: time.Now, Events: events})
 	c.compare(t, o, time.Since(start))
 	wantReplayed(t, e, events)
