@@ -219,7 +219,7 @@ func (p Program) judge(s *script, got End) *Divergence {
 			s.cut = "it " + p.End.stopped()
 		}
 		return nil
-	case f != nil && (f.Reason == contract.ReasonCancelled || f.Reason == contract.ReasonWorkerLost):
+	case f != nil && (f.Reason == contract.ReasonCancelled || f.Reason == contract.ReasonWorkerLost || f.Reason == contract.ReasonLimitsTooHigh):
 		s.cut = "the replay was stopped: " + f.Message
 		return nil
 	case s.next < len(p.Calls):
