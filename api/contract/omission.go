@@ -63,6 +63,8 @@ func (c *EventContent) cut(k *cutter) *EventContent {
 		k.text(fmt.Sprintf("toolCalls[%d].arguments", i), &x.ToolCalls[i].Arguments)
 	}
 	k.text("source", &x.Source)
+	k.value("inputSchema", &x.InputSchema)
+	k.value("outputSchema", &x.OutputSchema)
 	k.value("input", &x.Input)
 	k.value("arguments", &x.Arguments)
 	k.value("result", &x.Result)

@@ -66,7 +66,13 @@ func (e *Events) Lost(b contract.Bundle) {
 }
 
 func (e *Events) started(b contract.Bundle) {
-	x := contract.Event{Type: contract.EventExecutionStarted, Content: &contract.EventContent{Source: b.Source, Input: b.Input}}
+	limits := b.Limits
+	x := contract.Event{Type: contract.EventExecutionStarted, Content: &contract.EventContent{
+		Source: b.Source, Input: b.Input, Limits: &limits, InputSchema: b.InputSchema, OutputSchema: b.OutputSchema,
+	}}
+	if b.Recipe != nil {
+		x.Content.Recipe = b.Recipe.Name
+	}
 	if e != nil && e.recorder != nil {
 		x.BundleDigest = e.recorder.origin.BundleDigest
 	}

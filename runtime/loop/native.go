@@ -193,7 +193,7 @@ func (a *agent) plan(n native, name string, args json.RawMessage, c *contract.Ev
 	case n.direct:
 		return func(ctx context.Context) made { return a.direct(ctx, name, args) }, ""
 	case n.recipe != nil:
-		c.SourceDigest = n.recipe.SourceDigest
+		n.recipe.describe(c)
 		return func(ctx context.Context) made { return a.recipe(ctx, n.recipe, args) }, n.recipe.SourceDigest
 	}
 	p, f := a.programOf(args)
@@ -201,7 +201,20 @@ func (a *agent) plan(n native, name string, args json.RawMessage, c *contract.Ev
 		return func(context.Context) made { return made{fault: f} }, ""
 	}
 	*c = *source(p.Source, p.Input)
+	c.InputDigest = contract.Digest(p.Input)
 	return func(ctx context.Context) made { return a.execute(ctx, p, broker.Scope{}) }, c.SourceDigest
+}
+
+// describe adds the recipe to what is told of a call of it: all of it once, so that
+// a recipe that is called again and again does not fill the transcript.
+func (r *recipe) describe(c *contract.EventContent) {
+	c.Recipe, c.SourceDigest, c.InputDigest = r.Name, r.SourceDigest, contract.Digest(c.Arguments)
+	if r.told {
+		return
+	}
+	r.told = true
+	limits := r.Limits
+	c.Source, c.Limits, c.InputSchema, c.OutputSchema = r.Source, &limits, r.InputSchema, r.OutputSchema
 }
 
 // direct makes one call of a tool that the model calls itself.
@@ -261,11 +274,8 @@ func (a *agent) recipe(ctx context.Context, r *recipe, args json.RawMessage) mad
 // inputOf says why a recipe cannot be called with an input, or nil. Every tool that
 // it declares must be one of the run.
 func (a *agent) inputOf(r *recipe, args json.RawMessage) *contract.Fault {
-	if n, most := int64(len(args)), r.Limits.InputBytes; most > 0 && n > most {
-		return contract.Faultf(contract.ReasonInvalidArguments, "the input of recipe %s has %d bytes, more than %d", r.Name, n, most)
-	}
-	if err := r.input.Validate(args); err != nil {
-		return contract.Faultf(contract.ReasonInvalidArguments, "the input of recipe %s does not match its schema: %v", r.Name, err)
+	if f := CheckArguments(r.Name, r.Limits, r.input, args); f != nil {
+		return f
 	}
 	for _, name := range r.Tools {
 		if !slices.ContainsFunc(a.Tools, func(t broker.Tool) bool { return t.Tool.Name == name }) {

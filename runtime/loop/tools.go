@@ -17,6 +17,7 @@ const maxAnswerCalls = 4 * contract.MaxTurnCalls
 type recipe struct {
 	contract.PinnedRecipeTool
 	input, output *contract.Schema
+	told          bool // its program is in the transcript
 }
 
 // offer is what one request offers the model. It is not changed any more.
