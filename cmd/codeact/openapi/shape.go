@@ -241,18 +241,19 @@ func (d *Document) open(x any, depth int) (names []string, open bool) {
 	return names, true
 }
 
-// OnlyValue is the one value that a schema lets pass, or its default, as text.
-func (d *Document) OnlyValue(x any) (string, bool) {
+// OnlyValue is the one value that a schema lets pass, which is fixed then, or else
+// its default, as text.
+func (d *Document) OnlyValue(x any) (value string, fixed, there bool) {
 	m, err := d.follow(x)
 	if err != nil || d.KindOf(x) != ScalarKind {
-		return "", false
+		return "", false, false
 	}
-	v, there := m["const"]
-	if e := list(m["enum"]); !there && len(e) == 1 {
-		v, there = e[0], true
+	v, fixed := m["const"]
+	if e := list(m["enum"]); !fixed && len(e) == 1 {
+		v, fixed = e[0], true
 	}
-	if !there {
-		v, there = m["default"]
+	if !fixed {
+		v = m["default"]
 	}
-	return text(v), there && v != nil
+	return text(v), fixed, v != nil
 }

@@ -23,7 +23,15 @@ type OpenAPIOptions struct {
 	// NoAuth drops what the document says of security: somebody between the
 	// runtime and the server adds the credential.
 	NoAuth bool
+	// anyServer takes a relative address as it is: it is not called.
+	anyServer bool
+	// granted are the headers of a grant that is compared, by their names in lower
+	// case.
+	granted map[string]string
 }
+
+// anyServer is where an address is whose server does not matter.
+const anyServer = "http://server.invalid"
 
 // FromOpenAPI proposes a grant for each operation of a document.
 func FromOpenAPI(d *openapi.Document, o OpenAPIOptions) (Result, error) {
@@ -42,7 +50,7 @@ func FromOpenAPI(d *openapi.Document, o OpenAPIOptions) (Result, error) {
 		if !o.wants(op.ID, op.Key()) {
 			continue
 		}
-		m := &mapping{op: op, o: o, r: &r, in: d.NewSchemas(openapi.ForRequest), out: d.NewSchemas(openapi.ForResponse), d: d}
+		m := newMapping(d, op, o, &r)
 		if err := m.all(names[i]); err != nil {
 			r.leave(m.draft.From, "%v", err)
 			continue
@@ -90,6 +98,10 @@ type mapping struct {
 	in, out *openapi.Schemas
 	draft   Draft
 	args    arguments
+}
+
+func newMapping(d *openapi.Document, op openapi.Operation, o OpenAPIOptions, r *Result) *mapping {
+	return &mapping{op: op, o: o, r: r, in: d.NewSchemas(openapi.ForRequest), out: d.NewSchemas(openapi.ForResponse), d: d}
 }
 
 func (m *mapping) all(name string) error {
@@ -256,6 +268,9 @@ func (m *mapping) address() (string, error) {
 	address, others, err := m.op.Server()
 	if err != nil {
 		return "", fmt.Errorf("%w: use --server", err)
+	}
+	if m.o.anyServer {
+		address = absolute(address)
 	}
 	u, err := url.Parse(address)
 	switch {

@@ -150,12 +150,7 @@ func (m *mapping) headerParameter(p openapi.Parameter) error {
 		return nil
 	}
 	why := "the headers of a grant are fixed"
-	value, there := m.o.Headers[key]
-	if !there && p.Required {
-		if value, there = m.d.OnlyValue(p.Schema); there {
-			m.review("the header %s is always sent as the document gives it", p.Name)
-		}
-	}
+	value, there := m.headerValue(key, p)
 	if contract.RuntimeHeader(p.Name) {
 		there, why = false, "it belongs to the runtime"
 	}
@@ -170,6 +165,26 @@ func (m *mapping) headerParameter(p openapi.Parameter) error {
 		m.lose("its header %s is left out: %s", p.Name, why)
 	}
 	return nil
+}
+
+// headerValue is what a header parameter is set to. A value of the document's own
+// is only taken where the operation does not do without it.
+func (m *mapping) headerValue(key string, p openapi.Parameter) (string, bool) {
+	if value, there := m.o.Headers[key]; there {
+		return value, true
+	}
+	value, fixed, there := m.d.OnlyValue(p.Schema)
+	if there = there && p.Required; there && fixed {
+		m.review("the header %s is always sent as the document gives it", p.Name)
+		return value, true
+	}
+	if granted, has := m.o.granted[key]; has {
+		return granted, true
+	}
+	if there {
+		m.review("the header %s is always sent with the document's default", p.Name)
+	}
+	return value, there
 }
 
 var placeRE = regexp.MustCompile(`\{([^{}]*)\}`)
