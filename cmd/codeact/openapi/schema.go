@@ -164,6 +164,9 @@ func (s *Schemas) parts(in, out map[string]any, hidden []string, depth int) (err
 		made := map[string]any{}
 		of := object(in[k])
 		for _, name := range slices.Sorted(maps.Keys(of)) {
+			if k == "properties" && slices.Contains(hidden, name) {
+				continue
+			}
 			if made[name], err = s.make(of[name], nil, depth+1); err != nil {
 				return err
 			}
@@ -235,13 +238,8 @@ func (s *Schemas) hidden(in map[string]any, depth int) []string {
 	return out
 }
 
-// hide takes properties out of a schema that was made.
+// hide takes hidden properties out of what a schema that was made requires.
 func hide(out map[string]any, hidden []string) {
-	if p := object(out["properties"]); p != nil {
-		for _, name := range hidden {
-			delete(p, name)
-		}
-	}
 	if r := list(out["required"]); len(hidden) > 0 && len(r) > 0 {
 		r = slices.DeleteFunc(slices.Clone(r), func(x any) bool { return slices.Contains(hidden, str(x)) })
 		out["required"] = r
