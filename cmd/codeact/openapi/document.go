@@ -19,7 +19,7 @@ import (
 
 const (
 	// MaxBytes bounds the text of a document.
-	MaxBytes = 8 << 20
+	MaxBytes = 16 << 20
 	// maxValues bounds its values, with those of YAML aliases as often as they are
 	// referred to.
 	maxValues = 1 << 20

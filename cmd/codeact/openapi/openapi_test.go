@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 		"too deep in JSON":     {text: `{"openapi":"3.0.0","x":` + deep + `}`, wantErr: "nested more than"},
 		"a billion laughs":     {text: "openapi: 3.0.0\n" + laughs.String(), wantErr: "values"},
 		"an alias of itself":   {text: "openapi: 3.0.0\nx: &x [*x]", wantErr: ""},
-		"too large":            {text: "openapi: 3.0.0\n#" + strings.Repeat("x", MaxBytes), wantErr: "more than 8388608 bytes"},
+		"too large":            {text: "openapi: 3.0.0\n#" + strings.Repeat("x", MaxBytes), wantErr: "more than 16777216 bytes"},
 		"not a number":         {text: "openapi: 3.0.0\nx: .nan", wantErr: "JSON does not have"},
 	}
 	for name, tc := range tests {
@@ -171,6 +171,8 @@ func TestSchemas(t *testing.T) {
 		"a pattern":               {schema: `{pattern: "^a+$"}`, want: `{"pattern":"^a+$"}`},
 		"a pattern that is lost":  {schema: `{pattern: "(?=a)"}`, want: ``, lost: 1},
 		"a property of a keyword": {schema: `{properties: {$ref: {type: string}, $id: {type: string}, nullable: {type: boolean}}}`, want: `{"properties":{"$id":{"type":"string"},"$ref":{"type":"string"},"nullable":{"type":"boolean"}}}`},
+		"required twice":          {schema: `{required: [a, b, a]}`, want: `{"required":["a","b"]}`},
+		"an anchor":               {version: "3.1.0", schema: `{$anchor: x, $recursiveAnchor: true}`, want: ``},
 		"an id":                   {version: "3.1.0", schema: `{$id: "http://x/y"}`, wantErr: "$id"},
 		"dynamic":                 {version: "3.1.0", schema: `{$dynamicRef: "#x"}`, wantErr: "$dynamicRef"},
 		"elsewhere":               {schema: `{items: {$ref: "x.yaml"}}`, wantErr: "leads out"},

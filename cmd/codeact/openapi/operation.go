@@ -234,6 +234,9 @@ func (o Operation) Security() (ways [][]Scheme, said bool, err error) {
 		var all []Scheme
 		of := object(way)
 		for _, name := range slices.Sorted(maps.Keys(of)) {
+			if schemes[name] == nil {
+				return nil, said, fmt.Errorf("its security scheme %.40q is declared nowhere", name)
+			}
 			m, err := o.d.follow(schemes[name])
 			if err != nil {
 				return nil, said, fmt.Errorf("its security scheme %.40q: %w", name, err)

@@ -82,8 +82,9 @@ var (
 	named  = []string{"properties", "patternProperties", "dependentSchemas"}
 )
 
-// strange are keywords that change what a reference means.
-var strange = []string{"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"}
+// strange are keywords that change what a reference means, or are one of another
+// sort. An anchor alone means nothing.
+var strange = []string{"$id", "$dynamicRef", "$recursiveRef"}
 
 // make takes the names of properties that a schema around this one hides.
 func (s *Schemas) make(x any, hidden []string, depth int) (any, error) {
@@ -118,14 +119,17 @@ func (s *Schemas) make(x any, hidden []string, depth int) (any, error) {
 			out[k] = v
 		}
 	}
+	if r := list(out["required"]); r != nil {
+		out["required"] = distinct(r)
+	}
 	s.pattern(in, out)
 	hidden = append(slices.Clone(hidden), s.hidden(in, 0)...)
 	if err := s.parts(in, out, hidden, depth); err != nil {
 		return nil, err
 	}
 	hide(out, hidden)
+	bounds(out) // documents of 3.1 have the booleans of 3.0, too
 	if s.d.old {
-		bounds(out)
 		return nullable(out, boolean(in["nullable"])), nil
 	}
 	return out, nil
@@ -247,6 +251,17 @@ func hide(out map[string]any, hidden []string) {
 			delete(out, "required")
 		}
 	}
+}
+
+// distinct drops names that are there twice, which JSON Schema forbids.
+func distinct(names []any) []any {
+	out := []any{}
+	for _, x := range names {
+		if s, ok := x.(string); !ok || !slices.ContainsFunc(out, func(y any) bool { return y == s }) {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // bounds makes numbers of the exclusive bounds of 3.0, which are booleans.
