@@ -171,22 +171,24 @@ func withoutOrigin(address string) string {
 func operationOf(d *openapi.Document, g contract.Grant, o OpenAPIOptions) (op openapi.Operation, found bool) {
 	ops, _ := d.Operations()
 	names := operationNames(ops, "")
-	path, _, _ := strings.Cut(withoutOrigin(g.Backend.HTTP.URL), "?")
-	path = shape(path)
+	all := shape(withoutOrigin(g.Backend.HTTP.URL))
+	path, _, _ := strings.Cut(all, "?")
 	best, longest := -1, 0
 	for i, x := range ops {
 		base, _, _ := x.Server()
 		if o.Server != "" {
 			base = o.Server
 		}
-		at, named := shape(x.Path), names[i] == g.Tool.Name
+		at := shape(x.Path)
+		whole := shape(strings.TrimSuffix(withoutOrigin(absolute(base)), "/")) + at
+		method := x.Method == string(g.Backend.HTTP.Method.Defaulted())
 		rank := 0
-		switch whole := shape(strings.TrimSuffix(withoutOrigin(absolute(base)), "/")) + at; {
-		case x.Method == string(g.Backend.HTTP.Method.Defaulted()) && path == whole:
-			rank = 1 << 20
-		case named:
+		switch {
+		case method && (all == whole || strings.HasPrefix(all, whole+"?") || strings.HasPrefix(all, whole+"&")):
+			rank = 1<<20 + len(whole) // some documents have a query in their paths
+		case names[i] == g.Tool.Name:
 			rank = 1 << 19
-		case x.Method == string(g.Backend.HTTP.Method.Defaulted()) && strings.HasSuffix(path, at):
+		case method && strings.HasSuffix(path, at):
 			rank = len(at)
 		}
 		if rank > longest {
