@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -97,4 +98,22 @@ func TestToolDiffFromOpenAPI(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestToolDiffFromOpenAPIShows is what a user sees of a document that has moved on.
+func TestToolDiffFromOpenAPIShows(t *testing.T) {
+	text, err := os.ReadFile(petsDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := codeact(t, "tool", "import", "openapi", petsDocument)
+	moved := strings.NewReplacer(
+		"maximum: 100", "maximum: 50", "summary: Adds a pet.", "summary: Adds a pet, and pays for it.",
+		"secret: {type: string, writeOnly: true}", "chip: {type: string}", "  /batch:", "  /batches:", `enum: ["2026-01"]`, `enum: ["2027-01"]`,
+	).Replace(string(text))
+	code, said, _ := codeact(t, "tool", "diff", "-f", written(t, openGrant(out)), "--from-openapi", written(t, moved), "createpet", "listpets", "addpets")
+	if code != exitFailed {
+		t.Errorf("exit %d", code)
+	}
+	golden(t, "diff-openapi.txt", "", regexp.MustCompile(`from /\S+:`).ReplaceAllString(said, "from pets.yaml:"))
 }

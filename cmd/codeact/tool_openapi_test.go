@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,5 +151,58 @@ func TestImportedMCPToolIsCalled(t *testing.T) {
 	code, r, errs := runCommand(t, openGrant(out)+orderRun, "run", "--local", "-f", "-", "-o", "json")
 	if code != exitOK || !strings.Contains(string(r.Value), "order-0001") || len(r.Calls) != 1 || r.Calls[0].Outcome != "Completed" {
 		t.Errorf("exit %d, %s, %+v\n%s", code, r.Value, r, errs)
+	}
+}
+
+func TestImportOpenAPIFlags(t *testing.T) {
+	text, err := os.ReadFile(petsDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args      []string
+		stdin     string
+		wantCode  int
+		wantTools []string
+		wantOut   string
+		wantErr   string
+	}{
+		"by operationId":        {args: []string{petsDocument, "--operation", "deletePet"}, wantTools: []string{"deletePet"}},
+		"by method and path":    {args: []string{petsDocument, "--operation", "PUT /pets/{petId}"}, wantTools: []string{"put_pets_petId"}},
+		"two":                   {args: []string{petsDocument, "--operation", "deletePet", "--operation", "getLabel"}, wantTools: []string{"deletePet", "getLabel"}},
+		"one that is left out":  {args: []string{petsDocument, "--operation", "deletePet", "--operation", "hasPet"}, wantCode: exitFailed, wantTools: []string{"deletePet"}, wantErr: "left out: the http backend has no method HEAD"},
+		"no such operation":     {args: []string{petsDocument, "--operation", "sellPet"}, wantCode: exitUsage, wantErr: `has no operation "sellPet"`},
+		"a server":              {args: []string{petsDocument, "--operation", "deletePet", "--server", "https://pets.shop:8443/"}, wantTools: []string{"deletePet"}, wantOut: "url: https://pets.shop:8443/pets/{petId}"},
+		"no server":             {args: []string{petsDocument, "--server", "ftp://pets.shop"}, wantCode: exitUsage, wantErr: "--server: pets.shop is not"},
+		"a server with a user":  {args: []string{petsDocument, "--server", "https://u:hunter2@pets.shop"}, wantCode: exitUsage, wantErr: "without user"},
+		"a prefix":              {args: []string{petsDocument, "--operation", "deletePet", "--prefix", "shop_", "-n", "team"}, wantTools: []string{"shop_deletePet"}, wantOut: "namespace: team"},
+		"a Secret":              {args: []string{petsDocument, "--operation", "pets.get", "--auth-secret", "shop/token"}, wantTools: []string{"pets_get"}, wantOut: "      name: shop\n      key: token"},
+		"without credential":    {args: []string{petsDocument, "--operation", "runReport", "--no-auth"}, wantTools: []string{"runReport"}},
+		"a header":              {args: []string{petsDocument, "--operation", "search-pets", "--header", "x-tenant=a=b"}, wantTools: []string{"search-pets"}, wantOut: "value: a=b"},
+		"half a header":         {args: []string{petsDocument, "--header", "X-Tenant"}, wantCode: exitUsage, wantErr: "NAME=VALUE"},
+		"a header of two lines": {args: []string{petsDocument, "--operation", "search-pets", "--header", "X-Tenant=a\nb"}, wantCode: exitFailed, wantErr: "the API server would refuse its grant"},
+		"the standard input":    {args: []string{"-", "--operation", "deletePet"}, stdin: string(text), wantTools: []string{"deletePet"}},
+		"no such file":          {args: []string{"testdata/none.yaml"}, wantCode: exitUsage, wantErr: "none.yaml"},
+		"Swagger":               {args: []string{"-"}, stdin: "swagger: '2.0'", wantCode: exitUsage, wantErr: "Swagger 2.0"},
+		"not a document":        {args: []string{"-"}, stdin: "x\x1b[2J: [", wantCode: exitUsage, wantErr: "neither YAML nor JSON"},
+		"no operations":         {args: []string{"-"}, stdin: "openapi: 3.1.0\npaths: {}", wantCode: exitFailed, wantErr: "nothing was imported"},
+		"a path of nothing":     {args: []string{"-"}, stdin: "openapi: 3.1.0\npaths: {/x: {$ref: '#/y'}, /z: 7}", wantCode: exitFailed, wantErr: "/x: the reference \"#/y\" leads to nothing"},
+		"no file":               {wantCode: exitUsage, wantErr: "accepts 1 arg"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"tool", "import", "openapi"}, tc.args...), strings.NewReader(tc.stdin), &out, &errs)
+			if code != tc.wantCode || !strings.Contains(errs.String(), tc.wantErr) || !strings.Contains(out.String(), tc.wantOut) {
+				t.Errorf("exit %d, want %d\n%s%s", code, tc.wantCode, out.String(), errs.String())
+			}
+			got := slices.Sorted(maps.Keys(closedGrants(t, out.String())))
+			if diff := cmp.Diff(tc.wantTools, got); diff != "" {
+				t.Errorf("tools (-want +got):\n%s", diff)
+			}
+			if strings.Contains(errs.String(), "hunter2") || strings.Contains(errs.String(), "\x1b") {
+				t.Errorf("%q", errs.String())
+			}
+		})
 	}
 }

@@ -228,6 +228,49 @@ paths:
 	}
 }
 
+// TestOperationOf: a grant is compared with the operation that it calls.
+func TestOperationOf(t *testing.T) {
+	d, err := openapi.Read([]byte(`
+openapi: 3.0.0
+servers: [{url: /v1}]
+paths:
+  /a/{x}: {get: {}, put: {operationId: put}}
+  /a/{x}?beta=true: {get: {}}
+  /b/a/{x}: {get: {}}
+  /c: {get: {operationId: cc}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		method contract.HTTPMethod
+		url    string
+		tool   string
+		server string
+		want   string
+	}{
+		"the whole path":      {method: "GET", url: "https://s/v1/a/{id}", want: "GET /a/{x}"},
+		"with its query":      {method: "GET", url: "https://s/v1/a/{id}?q={q}", want: "GET /a/{x}"},
+		"a query in the path": {method: "GET", url: "https://s/v1/a/{id}?beta=true&q={q}", want: "GET /a/{x}?beta=true"},
+		"the name":            {method: "POST", url: "https://s/v1/old", tool: "cc", want: "GET /c"},
+		"path over name":      {method: "GET", url: "https://s/v1/a/{id}", tool: "cc", want: "GET /a/{x}"},
+		"name over the end":   {method: "PUT", url: "https://s/v2/c", tool: "put", want: "PUT /a/{x}"},
+		"the longest end":     {method: "GET", url: "https://s/v2/b/a/{id}", want: "GET /b/a/{x}"},
+		"a given server":      {method: "GET", url: "https://s/v1/b/a/{id}", server: "https://t/v1/b", want: "GET /a/{x}"},
+		"the default method":  {url: "https://s/v1/a/{id}"},
+		"nothing":             {method: "GET", url: "https://s/"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := contract.Grant{Tool: contract.Tool{Name: tc.tool}, Backend: contract.Backend{HTTP: &contract.HTTPBackend{Method: tc.method, URL: tc.url}}}
+			op, found := operationOf(d, g, OpenAPIOptions{Server: tc.server})
+			if found != (tc.want != "") || found && op.Key() != tc.want {
+				t.Errorf("%v %s, want %s", found, op.Key(), tc.want)
+			}
+		})
+	}
+}
+
 // FuzzFromOpenAPI: whatever a document says, no draft is one that a controller
 // would refuse for its schemas or backend.
 func FuzzFromOpenAPI(f *testing.F) {
