@@ -260,7 +260,7 @@ func TestKindOf(t *testing.T) {
 		"a part":           {`{allOf: [{$ref: "#/components/schemas/Tree"}]}`, OtherKind},
 		"nothing":          {`{}`, AnyKind},
 		"a circle":         {`{$ref: "#/components/schemas/A"}`, AnyKind},
-		"a circle of part": {`{$ref: "#/components/schemas/Loop"}`, OtherKind},
+		"a circle of part": {`{$ref: "#/components/schemas/Loop"}`, AnyKind},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,5 +269,30 @@ func TestKindOf(t *testing.T) {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDoublings: a document whose schemas refer to the next one twice is no work.
+func TestDoublings(t *testing.T) {
+	for _, k := range []string{"allOf", "oneOf", "anyOf"} {
+		var text strings.Builder
+		text.WriteString("openapi: 3.0.0\n")
+		for i := range 60 {
+			fmt.Fprintf(&text, "s%d: {%s: [{$ref: '#/s%d'}, {$ref: '#/s%d'}], properties: {a%d: {readOnly: true}}}\n", i, k, i+1, i+1, i)
+		}
+		text.WriteString("s60: {type: object}\n")
+		d := read(t, text.String())
+		x := map[string]any{"$ref": "#/s0"}
+		s := d.NewSchemas(ForRequest)
+		if _, ok, err := s.Flatten(x); ok || err != nil {
+			t.Errorf("%s: flat %v, %v", k, ok, err)
+		}
+		if _, open := d.Open(x); open {
+			t.Errorf("%s: it is open", k)
+		}
+		_ = d.KindOf(x)
+		if _, err := s.Make(x); err != nil {
+			t.Errorf("%s: %v", k, err)
+		}
 	}
 }

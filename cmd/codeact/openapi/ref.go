@@ -10,6 +10,18 @@ import (
 // maxSteps bounds how many references are followed from one to the next.
 const maxSteps = 32
 
+// maxParts bounds how many parts of one schema are looked at.
+const maxParts = 1024
+
+// steps counts the parts of a schema that were looked at: where each refers to the
+// next one twice, or to itself, there is no end of them.
+type steps int
+
+func (n *steps) another() bool {
+	*n++
+	return *n <= maxParts
+}
+
 // follow returns what x stands for: itself, or what its $ref leads to.
 func (d *Document) follow(x any) (map[string]any, error) {
 	for range maxSteps {

@@ -123,7 +123,7 @@ func (s *Schemas) make(x any, hidden []string, depth int) (any, error) {
 		out["required"] = distinct(r)
 	}
 	s.pattern(in, out)
-	hidden = append(slices.Clone(hidden), s.hidden(in, 0)...)
+	hidden = append(slices.Clone(hidden), s.hidden(in, new(steps))...)
 	if err := s.parts(in, out, hidden, depth); err != nil {
 		return nil, err
 	}
@@ -219,8 +219,8 @@ func (s *Schemas) pattern(in, out map[string]any) {
 }
 
 // hidden are the properties that have no place on this way.
-func (s *Schemas) hidden(in map[string]any, depth int) []string {
-	if depth > maxSteps {
+func (s *Schemas) hidden(in map[string]any, n *steps) []string {
+	if !n.another() {
 		return nil
 	}
 	word := "readOnly"
@@ -236,7 +236,7 @@ func (s *Schemas) hidden(in map[string]any, depth int) []string {
 	}
 	for _, x := range list(in["allOf"]) {
 		if p, err := s.d.follow(x); err == nil {
-			out = append(out, s.hidden(p, depth+1)...)
+			out = append(out, s.hidden(p, n)...)
 		}
 	}
 	return out

@@ -17,16 +17,16 @@ const (
 )
 
 // KindOf says of which kind the values of a document's schema are.
-func (d *Document) KindOf(x any) Kind { return d.kind(x, 0) }
+func (d *Document) KindOf(x any) Kind { return d.kind(x, new(steps)) }
 
-func (d *Document) kind(x any, depth int) Kind {
+func (d *Document) kind(x any, n *steps) Kind {
 	m, err := d.follow(x)
-	if err != nil || depth > maxSteps {
+	if err != nil || !n.another() {
 		return AnyKind
 	}
 	switch types := typesOf(m); {
 	case len(types) == 1 && types[0] == "array":
-		if k := d.kind(m["items"], depth+1); k == ScalarKind || k == AnyKind {
+		if k := d.kind(m["items"], n); k == ScalarKind || k == AnyKind {
 			return ListKind
 		}
 		return OtherKind
@@ -38,7 +38,7 @@ func (d *Document) kind(x any, depth int) Kind {
 	for _, k := range []string{"allOf", "oneOf", "anyOf"} {
 		kind := AnyKind
 		for _, part := range list(m[k]) {
-			p := d.kind(part, depth+1)
+			p := d.kind(part, n)
 			if p == AnyKind {
 				continue
 			}
@@ -93,7 +93,7 @@ func (s *Schemas) Flatten(x any) (f Flat, ok bool, err error) {
 		return f, false, nil
 	}
 	f = Flat{Description: w.description, Properties: map[string]any{}, Closed: w.closed}
-	hidden := s.hidden(map[string]any{"allOf": []any{x}}, 0)
+	hidden := s.hidden(map[string]any{"allOf": []any{x}}, new(steps))
 	for _, name := range slices.Sorted(maps.Keys(w.properties)) {
 		if slices.Contains(hidden, name) {
 			continue
@@ -123,6 +123,7 @@ func (s *Schemas) Flatten(x any) (f Flat, ok bool, err error) {
 
 type flattener struct {
 	d           *Document
+	n           steps
 	properties  map[string][]any
 	required    []string
 	description string
@@ -135,7 +136,7 @@ type flattener struct {
 // part takes a schema in, if it can be flat.
 func (w *flattener) part(x any, depth int) bool {
 	m := object(x)
-	if m == nil || depth > maxSteps {
+	if m == nil || !w.n.another() {
 		return false
 	}
 	if ref, ok := m["$ref"].(string); ok {
@@ -209,12 +210,12 @@ var closing = []string{
 // Open reports whether other properties may stand beside those of an object
 // schema, and names those that it has.
 func (d *Document) Open(x any) (names []string, open bool) {
-	return d.open(x, 0)
+	return d.open(x, new(steps))
 }
 
-func (d *Document) open(x any, depth int) (names []string, open bool) {
+func (d *Document) open(x any, n *steps) (names []string, open bool) {
 	m, err := d.follow(x)
-	if err != nil || depth > maxSteps {
+	if err != nil || !n.another() {
 		return nil, false
 	}
 	if beside := object(x); beside["$ref"] != nil && len(beside) > 1 && !d.old {
@@ -231,7 +232,7 @@ func (d *Document) open(x any, depth int) (names []string, open bool) {
 	names = slices.Sorted(maps.Keys(object(m["properties"])))
 	for _, k := range []string{"allOf", "oneOf", "anyOf"} {
 		for _, part := range list(m[k]) {
-			more, ok := d.open(part, depth+1)
+			more, ok := d.open(part, n)
 			if !ok {
 				return nil, false
 			}
