@@ -47,6 +47,7 @@ func worse(e contract.Effect) int {
 		return 0
 	case contract.EffectIdempotent:
 		return 1
+	case contract.EffectEffectful:
 	}
 	return 2
 }

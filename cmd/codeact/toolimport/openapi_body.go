@@ -52,15 +52,15 @@ func (m *mapping) body() (*requestBody, error) {
 }
 
 // bodyNames are the arguments that are members of the body.
-func (m *mapping) bodyNames(b *requestBody) ([]string, error) {
+func (m *mapping) bodyNames(b *requestBody) []string {
 	switch {
 	case b == nil || b.schema == nil:
-		return nil, nil
+		return nil
 	case b.isFlat:
-		return slices.Sorted(maps.Keys(b.flat.Properties)), nil
+		return slices.Sorted(maps.Keys(b.flat.Properties))
 	}
 	names, _ := m.d.Open(b.schema)
-	return names, nil
+	return names
 }
 
 // input is the schema of the arguments: those that the URL names and those that

@@ -17,6 +17,8 @@ type arguments struct {
 	required   []any
 	query      []string // parts of the URL, in their order
 	path       map[string]string
+	// optional is how many optional parameters the URL still has room for.
+	optional int
 	// taken are the names of arguments that are in the body.
 	taken []string
 }
@@ -32,8 +34,12 @@ func (m *mapping) request() error {
 	if err != nil {
 		return err
 	}
-	if m.args.taken, err = m.bodyNames(body); err != nil {
-		return err
+	m.args.taken = m.bodyNames(body)
+	m.args.optional = contract.MaxURLNames
+	for _, p := range params {
+		if p.In == "path" || p.In == "query" && p.Required {
+			m.args.optional--
+		}
 	}
 	for _, p := range params {
 		if err := m.parameter(p); err != nil {
@@ -60,6 +66,11 @@ func (m *mapping) parameter(p openapi.Parameter) error {
 		return m.headerParameter(p)
 	}
 	why := m.unfit(p)
+	if why == "" && p.In == "query" && !p.Required {
+		if m.args.optional--; m.args.optional < 0 {
+			why = fmt.Sprintf("a URL names at most %d arguments", contract.MaxURLNames)
+		}
+	}
 	if why == "" {
 		return m.place(p)
 	}

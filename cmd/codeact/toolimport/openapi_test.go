@@ -92,6 +92,7 @@ func TestFromOpenAPI(t *testing.T) {
 		"an event stream":         {text: "parameters: [" + id + "]", change: swapped("application/json", "text/event-stream"), wantErr: "its response 200 is text/event-stream"},
 		"only later":              {text: "parameters: [" + id + "]", change: swapped(`"200"`, `"202"`), wantErr: "answers later"},
 		"a pattern":               {text: "parameters: [{name: id, in: path, required: true, schema: {type: string, pattern: '(?=a)'}}]", wantReview: "is not checked"},
+		"more than a URL names":   {text: "parameters: [" + id + many(40) + "]", wantNotice: "its query parameter q31 is left out: a URL names at most 32 arguments"},
 		"another place":           {text: "parameters: [{$ref: '#/components/parameters/x'}]", wantErr: "leads to nothing"},
 	}
 	for name, tc := range tests {
@@ -139,6 +140,15 @@ func TestFromOpenAPI(t *testing.T) {
 			}
 		})
 	}
+}
+
+// many are optional parameters of the query.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ", {name: q%d, in: query}", i)
+	}
+	return b.String()
 }
 
 func swapped(old, with string) func(string) string {
