@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
@@ -24,7 +25,9 @@ import (
 
 // Reconciler keeps the status of Recipes.
 type Reconciler struct {
+	// Client reads from the cache; Reader asks the API server itself, for ConfigMaps.
 	Client   client.Client
+	Reader   client.Reader
 	Events   events.EventRecorder
 	Clock    clock.PassiveClock
 	Operator settings.Operator
@@ -32,6 +35,7 @@ type Reconciler struct {
 
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile looks, decides and tells.
@@ -53,7 +57,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("write the status: %w", err)
 	}
-	if changed && p.Verb == VerbRefuse && reason(rcp) != reason(after) {
+	told := p.Verb == VerbRefuse || p.Fault != nil && p.Fault.Reason == contract.ReasonDigestMismatch
+	if changed && told && reason(rcp) != reason(after) {
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", status.Describe(p.Fault))
 	}
 	return ctrl.Result{}, nil
@@ -68,7 +73,7 @@ func reason(r *v1alpha1.Recipe) string {
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
 // name, grants of the tools that a recipe calls, and the labels of its namespace
-// have it judged again.
+// have it judged again, and so do the ConfigMaps that it takes texts from.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -79,6 +84,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofConfigMap),
+			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

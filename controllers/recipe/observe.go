@@ -26,6 +26,10 @@ const (
 // by, the recipe's names.
 func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Recipe: rcp}
+	var err error
+	if s.ConfigMaps, err = ConfigMaps(ctx, r.Reader, rcp); err != nil {
+		return s, err
+	}
 	names := slices.Clone(rcp.Spec.Tools)
 	if own := rcp.EffectiveToolName(); !slices.Contains(names, own) {
 		names = append(names, own)
