@@ -38,10 +38,16 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
-// runtime's identity and the product's kinds, and the labels and switches of namespaces. ConfigMaps and Secrets are never
-// cached, and Secrets never read.
+// runtime's identity and the product's kinds, and the labels and switches of namespaces. Of ConfigMaps it
+// holds the names, so that a Recipe that takes a text from one learns of a change, and not
+// those of the bundles and transcripts of runs. What ConfigMaps hold is never cached, and
+// Secrets are never read.
 func CacheOptions() (cache.Options, error) {
 	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	notOurs, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.DoesNotExist, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
@@ -54,6 +60,7 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
 			&corev1.Namespace{}:      {Transform: onlyAsked},
+			&corev1.ConfigMap{}:      {Label: labels.NewSelector().Add(*notOurs), Transform: onlyName},
 		},
 	}, nil
 }
@@ -63,6 +70,15 @@ func onlyAsked(o any) (any, error) {
 	if ns, ok := o.(*metav1.PartialObjectMetadata); ok {
 		ns.ManagedFields, ns.OwnerReferences, ns.Finalizers = nil, nil, nil
 		ns.Annotations = enable.Kept(ns.Annotations)
+	}
+	return o, nil
+}
+
+// onlyName keeps of each ConfigMap that it is there, and in which version: an
+// annotation may hold all that the ConfigMap does.
+func onlyName(o any) (any, error) {
+	if cm, ok := o.(*metav1.PartialObjectMetadata); ok {
+		cm.ObjectMeta = metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name, UID: cm.UID, ResourceVersion: cm.ResourceVersion}
 	}
 	return o, nil
 }
@@ -139,6 +155,9 @@ func Index(ctx context.Context, i client.FieldIndexer) error {
 		}},
 		{&v1alpha1.Recipe{}, recipe.IndexQueued, func(o client.Object) []string {
 			return []string{fmt.Sprint(recipe.Queued(o.(*v1alpha1.Recipe)))}
+		}},
+		{&v1alpha1.Recipe{}, recipe.IndexConfigMap, func(o client.Object) []string {
+			return o.(*v1alpha1.Recipe).ConfigMapNames()
 		}},
 		{&v1alpha1.AgentRun{}, agentrun.IndexWaiting, func(o client.Object) []string {
 			return []string{fmt.Sprint(agentrun.Waiting(o.(*v1alpha1.AgentRun)))}

@@ -68,6 +68,9 @@ const (
 	MaxSchemaBytes = 256 << 10
 	// MaxArgumentBytes bounds the JSON text of one child call's arguments.
 	MaxArgumentBytes = 1 << 20
+	// MaxManifestBytes bounds the manifest of a recipe, without its program, its tests
+	// and what it takes from elsewhere.
+	MaxManifestBytes = 64 << 10
 	// MaxDescriptionBytes bounds the description of a tool or recipe.
 	MaxDescriptionBytes = 8 << 10
 	// MaxRecipeTools bounds the tools that a recipe or a run may name.

@@ -74,6 +74,10 @@ const (
 const (
 	ReasonDigestMismatch Reason = "DigestMismatch"
 	ReasonSchemaInvalid  Reason = "SchemaInvalid"
+	// ReasonSourceUnavailable is a text of a Recipe that its ConfigMap does not hold.
+	ReasonSourceUnavailable Reason = "SourceUnavailable"
+	// ReasonManifestTooLarge is a Recipe that says more beside its program than fits.
+	ReasonManifestTooLarge Reason = "ManifestTooLarge"
 	// ReasonConstraintInvalid is an expression that does not compile or may cost too much.
 	ReasonConstraintInvalid Reason = "ConstraintInvalid"
 	// ReasonBackendInvalid is a backend that cannot take what the declaration allows.
@@ -124,6 +128,7 @@ var classes = map[Reason]Class{
 	ReasonEffectsAmbiguous: ClassRun, ReasonSuperseded: ClassRun,
 
 	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonConstraintInvalid: ClassObject, ReasonBackendInvalid: ClassObject, ReasonNameConflict: ClassObject,
+	ReasonSourceUnavailable: ClassObject, ReasonManifestTooLarge: ClassObject,
 	ReasonReservedName: ClassObject, ReasonRecursive: ClassObject, ReasonLimitsTooHigh: ClassObject, ReasonExpired: ClassObject, ReasonTestsFailed: ClassObject,
 }
 

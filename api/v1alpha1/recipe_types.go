@@ -8,6 +8,9 @@ import (
 )
 
 // RecipeSpec is a reviewed program and what it may at most call.
+// +kubebuilder:validation:XValidation:rule="has(self.source) != has(self.sourceFrom)",message="set exactly one of spec.source and spec.sourceFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.sourceFrom) || has(self.sourceDigest)",message="a program from a ConfigMap must be the one that was reviewed: set spec.sourceDigest"
+// +kubebuilder:validation:XValidation:rule="!has(self.inputSchema) || !has(self.inputSchemaFrom)",message="set at most one of spec.inputSchema and spec.inputSchemaFrom"
 type RecipeSpec struct {
 	// toolName is what the recipe is called as a tool; it defaults to
 	// metadata.name. Names that the runtime keeps for itself are refused.
@@ -20,24 +23,38 @@ type RecipeSpec struct {
 	// description says what the recipe is for, at most 8 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
+	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 8192",message="description may have at most 8192 bytes"
 	Description string `json:"description,omitempty"`
 
 	// source is the program: JavaScript that declares function main(input).
-	// +required
+	// Exactly one of source and sourceFrom is set.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
-	Source string `json:"source"`
+	Source string `json:"source,omitempty"`
 
-	// sourceDigest is the digest of exactly the bytes of source
-	// (sha256:<64 lower-case hex digits>). Another source is refused.
+	// sourceFrom takes the program from a ConfigMap instead; sourceDigest is then
+	// required.
+	// +optional
+	SourceFrom *TextSource `json:"sourceFrom,omitempty"`
+
+	// sourceDigest is the digest of exactly the bytes of the program
+	// (sha256:<64 lower-case hex digits>). Another program is refused.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="sourceDigest must be sha256: and 64 lower-case hex digits"
 	SourceDigest string `json:"sourceDigest,omitempty"`
 
-	// inputSchema is the JSON Schema of the input; it defaults to {"type":"object"}.
+	// inputSchema is the JSON Schema of the input, an object; it defaults to {"type":"object"}.
 	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	InputSchema *apiextensionsv1.JSON `json:"inputSchema,omitempty"`
+
+	// inputSchemaFrom takes the schema, as JSON, from a ConfigMap instead. Only
+	// this way a schema may be larger than what fits a manifest of 64 KiB.
+	// +optional
+	InputSchemaFrom *TextSource `json:"inputSchemaFrom,omitempty"`
 
 	// outputSchema is the JSON Schema of the result; any JSON passes without one.
 	// +optional

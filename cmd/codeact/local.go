@@ -41,7 +41,7 @@ func newRun() *cobra.Command {
 		Long: `Run an AgentRun manifest in this process, without a cluster.
 
 The files hold one AgentRun and the Recipes and ToolGrants that it needs, that of
-its model too, as for kubectl apply. They pass the API server's own checks, the controllers' own
+its model too, as for kubectl apply, and the ConfigMaps that its Recipes take texts from. They pass the API server's own checks, the controllers' own
 decisions, and the runtime's own broker and sandbox: the verdict is the
 cluster's. The standard error says which grants are not Ready, and why. Tools are
 really called, over HTTP and MCP, also at loopback addresses, which the operator
@@ -155,6 +155,7 @@ func (l *localRun) judge() {
 	for i := range l.m.recipes {
 		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}
 		s.NamespaceLabels = l.m.namespaces[s.Recipe.Namespace]
+		s.ConfigMaps = l.m.configMapsOf(s.Recipe.Namespace)
 		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(op, s))
 	}
 }
@@ -162,7 +163,7 @@ func (l *localRun) judge() {
 func (l *localRun) look() agentrun.Snapshot {
 	s := agentrun.Snapshot{
 		Now: l.now(), Run: l.m.run, Recipes: l.m.recipes, Grants: l.m.grants, Models: l.m.grants,
-		NamespaceLabels: l.m.namespaces[l.m.run.Namespace],
+		NamespaceLabels: l.m.namespaces[l.m.run.Namespace], ConfigMaps: l.m.configMapsOf(l.m.run.Namespace),
 	}
 	if ref := l.m.run.Spec.Recipe; ref != nil {
 		for i := range l.m.recipes {

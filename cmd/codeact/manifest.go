@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,10 +28,11 @@ const maxManifestBytes = 16 << 20
 
 // manifests are the objects of a local run.
 type manifests struct {
-	run     *v1alpha1.AgentRun
-	recipes []v1alpha1.Recipe
-	grants  []v1alpha1.ToolGrant
-	secrets map[string]map[string][]byte // by name
+	run        *v1alpha1.AgentRun
+	recipes    []v1alpha1.Recipe
+	grants     []v1alpha1.ToolGrant
+	secrets    map[string]map[string][]byte // by name
+	configMaps []corev1.ConfigMap
 	// namespaces are the labels of those that the files hold.
 	namespaces map[string]map[string]string
 }
@@ -44,7 +46,7 @@ type loader struct {
 }
 
 // load reads every file; - is the standard input. Objects of other kinds than
-// AgentRun, Recipe, ToolGrant, Secret and Namespace are passed over: the files are often
+// AgentRun, Recipe, ToolGrant, ConfigMap, Secret and Namespace are passed over: the files are often
 // those of a whole deployment.
 func load(ctx context.Context, files []string, in io.Reader) (*manifests, error) {
 	m, err := loadAny(ctx, files, in)
@@ -138,7 +140,7 @@ func (l *loader) object(file string, obj map[string]any) error {
 	u := unstructured.Unstructured{Object: obj}
 	what := fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
 	ours := u.GroupVersionKind().Group == v1alpha1.GroupVersion.Group
-	if !ours && (u.GetAPIVersion() != "v1" || u.GetKind() != "Secret" && u.GetKind() != "Namespace") {
+	if !ours && (u.GetAPIVersion() != "v1" || !slices.Contains([]string{"Secret", "Namespace", "ConfigMap"}, u.GetKind())) {
 		return nil
 	}
 	if errs := validation.IsDNS1123Subdomain(u.GetName()); len(errs) > 0 {
@@ -184,6 +186,11 @@ func (l *loader) keep(u *unstructured.Unstructured) error {
 		err := into(&g)
 		l.m.grants = append(l.m.grants, g)
 		return err
+	case "ConfigMap":
+		var c corev1.ConfigMap
+		err := into(&c)
+		l.m.configMaps = append(l.m.configMaps, c)
+		return err
 	case "Namespace":
 		l.m.namespaces[u.GetName()] = u.GetLabels()
 		return nil
@@ -224,4 +231,18 @@ func (m *manifests) settleNamespaces() {
 	for i := range m.grants {
 		put(&m.grants[i].ObjectMeta)
 	}
+	for i := range m.configMaps {
+		put(&m.configMaps[i].ObjectMeta)
+	}
+}
+
+// configMapsOf are the ConfigMaps of a namespace, by name.
+func (m *manifests) configMapsOf(namespace string) map[string]*corev1.ConfigMap {
+	out := map[string]*corev1.ConfigMap{}
+	for i := range m.configMaps {
+		if c := &m.configMaps[i]; c.Namespace == namespace {
+			out[c.Name] = c
+		}
+	}
+	return out
 }

@@ -56,7 +56,7 @@ func agentRecipesRefused(l *look) *Plan {
 		if r == nil {
 			return l.wait(contract.ReasonRecipeNotFound, fmt.Sprintf("there is no Recipe %s in this namespace", name))
 		}
-		if why := unready(r); why != "" {
+		if why := l.unready(r); why != "" {
 			return l.wait(contract.ReasonRecipeNotReady, why)
 		}
 	}
@@ -75,13 +75,13 @@ func agentRecipesRefused(l *look) *Plan {
 }
 
 // unready says why a recipe cannot be used at its present generation, or "".
-func unready(r *v1alpha1.Recipe) string {
+func (l *look) unready(r *v1alpha1.Recipe) string {
 	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil || c.ObservedGeneration != r.Generation:
 		return fmt.Sprintf("Recipe %s has not been checked yet", r.Name)
 	case v1alpha1.IsReady(r.Status.Conditions, r.Generation) || c.Reason == string(contract.ReasonToolsNotGranted):
-		return ""
+		return l.unlike[r.Name]
 	}
 	return fmt.Sprintf("Recipe %s is not Ready: %s: %s", r.Name, c.Reason, c.Message)
 }

@@ -128,7 +128,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Named("agentrun").
 		For(&v1alpha1.AgentRun{}).
 		Owns(&corev1.Pod{}).
-		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
+		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
+			builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged(), judgedAnew()))).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
 			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).

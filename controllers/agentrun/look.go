@@ -27,6 +27,8 @@ type look struct {
 	// wrong with a pin that should be there.
 	pin    *Pin
 	pinErr error
+	// unlike says of a recipe, by name, that its texts are not those of its verdict.
+	unlike map[string]string
 }
 
 func newLook(op settings.Operator, s Snapshot) (*look, error) {
@@ -34,6 +36,7 @@ func newLook(op settings.Operator, s Snapshot) (*look, error) {
 	if ours(s.Run, s.Pod) {
 		l.pod = s.Pod
 	}
+	l.inline()
 	if settledSpec(s.Run) {
 		l.held = s.Run.Status.ExecutionDigest
 		l.digest = l.held

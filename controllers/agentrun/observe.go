@@ -74,6 +74,9 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 			}
 		}
 	}
+	if s.ConfigMaps, err = recipe.ConfigMaps(ctx, r.Reader, executed(s)...); err != nil {
+		return err
+	}
 	l := &look{Snapshot: *s}
 	asked := slices.Clone(l.asked())
 	for _, r := range l.agentRecipes() {
@@ -100,4 +103,15 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 		s.NamespaceLabels = models.NamespaceLabels
 	}
 	return err
+}
+
+// executed are the recipes that the run executes itself or offers to its model.
+func executed(s *Snapshot) (out []*v1alpha1.Recipe) {
+	if s.Recipe != nil {
+		out = append(out, s.Recipe)
+	}
+	for i := range s.Recipes {
+		out = append(out, &s.Recipes[i])
+	}
+	return out
 }

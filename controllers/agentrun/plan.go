@@ -26,6 +26,8 @@ type Snapshot struct {
 	// Recipes are Recipes of the run's namespace; only those that have the tool name
 	// of a tool that the program asks for matter.
 	Recipes []v1alpha1.Recipe
+	// ConfigMaps are those that the run's recipes take texts from, by name.
+	ConfigMaps map[string]*corev1.ConfigMap
 	// Grants are ToolGrants of the run's namespace, and those that others offer;
 	// only those of tools that the program asks for matter.
 	Grants []v1alpha1.ToolGrant

@@ -64,7 +64,7 @@ func recipeNotReady(l *look) *Plan {
 	if l.Recipe == nil {
 		return nil
 	}
-	if why := unready(l.Recipe); why != "" {
+	if why := l.unready(l.Recipe); why != "" {
 		return l.wait(contract.ReasonRecipeNotReady, why)
 	}
 	if n, most := int64(len(l.Recipe.Spec.Source)), l.limits().SourceBytes; n > most {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
@@ -40,7 +41,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile looks, decides, does and tells.
@@ -65,7 +66,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.
 	if client.IgnoreNotFound(err) != nil {
 		failed = errors.Join(failed, fmt.Errorf("write the status: %w", err))
 	}
-	if changed && p.Verb == VerbRefuse && reason(rcp) != reason(after) {
+	told := p.Verb == VerbRefuse || p.Fault != nil && p.Fault.Reason == contract.ReasonDigestMismatch
+	if changed && told && reason(rcp) != reason(after) {
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", status.Describe(p.Fault))
 	}
 	return ctrl.Result{RequeueAfter: p.Tests.RequeueAfter}, failed
@@ -80,8 +82,9 @@ func reason(r *v1alpha1.Recipe) string {
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
 // name, grants of the tools that a recipe calls, and the labels and switches of
-// its namespace have it judged again, and so do its check pods. The recipes that wait for a free
-// one are looked at when any has ended.
+// its namespace have it judged again, and so do its check pods and the
+// ConfigMaps that it takes texts from. The recipes that wait for a free check pod are
+// looked at when any has ended.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -94,6 +97,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
 			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofConfigMap),
+			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

@@ -30,6 +30,8 @@ type Snapshot struct {
 	Grants []v1alpha1.ToolGrant
 	// Pods are the check pods of the recipe.
 	Pods []corev1.Pod
+	// ConfigMaps are those that the recipe takes texts from, by name.
+	ConfigMaps map[string]*corev1.ConfigMap
 	// NamespaceLabels are those of the recipe's namespace.
 	NamespaceLabels map[string]string
 	// NamespaceAnnotations are those of the recipe's namespace that may switch it on
@@ -44,7 +46,8 @@ type Verb string
 const (
 	// VerbAccept makes the recipe Ready.
 	VerbAccept Verb = "Accept"
-	// VerbWait says that the tests run, or which tools have no usable grant yet.
+	// VerbWait says that the tests run, which tools have no usable grant yet, or which
+	// ConfigMap does not hold what it should.
 	VerbWait Verb = "Wait"
 	// VerbRefuse says what is wrong with the recipe.
 	VerbRefuse Verb = "Refuse"
@@ -57,6 +60,10 @@ type Plan struct {
 	Fault *contract.Fault
 	// Tests is what is done about the tests, and what came of them.
 	Tests Tests
+	// Recipe is the recipe with the texts that were judged, and Texts what was wrong
+	// with them from the start.
+	Recipe *v1alpha1.Recipe
+	Texts  v1alpha1.TextFaults
 	// Source and Schema are the faults of these two parts, or nil.
 	Source, Schema *contract.Fault
 	// Note is what the static check saw beside faults; empty is nothing.
@@ -74,6 +81,11 @@ type subject struct {
 	op   settings.Operator
 	info check.Info
 	bad  *contract.Fault
+	// written is the recipe as it was written; Recipe has its texts inline.
+	written *v1alpha1.Recipe
+	texts   v1alpha1.TextFaults
+	// input is what is wrong with the input schema.
+	input *contract.Fault
 }
 
 // checks of the object as a whole are asked in this order, after source and
@@ -82,6 +94,7 @@ type subject struct {
 var checks = []func(*subject) *contract.Fault{
 	(*subject).source,
 	(*subject).schemas,
+	(*subject).manifest,
 	(*subject).fixtures,
 	(*subject).limits,
 	(*subject).reserved,
@@ -91,9 +104,15 @@ var checks = []func(*subject) *contract.Fault{
 
 // Decide judges one recipe.
 func Decide(op settings.Operator, s Snapshot) Plan {
-	x := &subject{Snapshot: s, op: op}
+	x := &subject{Snapshot: s, op: op, written: s.Recipe}
+	x.Recipe, x.texts = s.Recipe.Effective(s.ConfigMaps)
+	x.input = x.inputSchema()
+	s = x.Snapshot
 	x.info, x.bad = inspect(s.Recipe.Spec.Source, op.Limits(s.Recipe.Spec.Limits, nil).SourceBytes)
-	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.declared(), Disabled: x.disabled()}
+	p := Plan{
+		Verb: VerbAccept, Recipe: x.Recipe, Texts: x.texts, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(),
+		Tools: x.declared(), Disabled: x.disabled(),
+	}
 	for _, c := range checks {
 		if p.Fault = c(x); p.Fault != nil {
 			break
@@ -104,6 +123,8 @@ func Decide(op settings.Operator, s Snapshot) Plan {
 		p.Fault = p.Tests.Fault
 	}
 	switch f := missing(p.Tools); {
+	case p.Fault != nil && x.elsewhere(p.Fault):
+		p.Verb = VerbWait
 	case p.Fault != nil:
 		p.Verb = VerbRefuse
 	case p.Tests.Pending:
@@ -151,25 +172,53 @@ func (s *subject) disabled() string {
 }
 
 func (s *subject) source() *contract.Fault {
-	want, got := s.Recipe.Spec.SourceDigest, s.Recipe.SourceDigest()
-	if want != "" && want != got {
-		return contract.Faultf(contract.ReasonDigestMismatch,
-			"spec.source has the digest %s, not spec.sourceDigest %s; review the source again or mend the digest", got, want)
+	if s.texts.Source != nil {
+		return s.texts.Source
 	}
 	return s.bad
 }
 
-func (s *subject) schemas() *contract.Fault {
-	for _, x := range []struct {
-		path string
-		text []byte
-	}{{"spec.inputSchema", s.Recipe.InputSchema()}, {"spec.outputSchema", s.Recipe.OutputSchema()}} {
-		if _, err := contract.CompileSchema(x.text); err != nil {
-			f := asFault(err, contract.ReasonSchemaInvalid)
-			return contract.Faultf(f.Reason, "%s: %s", x.path, f.Message)
-		}
+// elsewhere reports whether the fault may be mended without a change of the
+// recipe: in a ConfigMap whose content no digest holds yet.
+func (s *subject) elsewhere(f *contract.Fault) bool {
+	return s.written.Spec.SourceFrom != nil && f == s.texts.Source || s.written.Spec.InputSchemaFrom != nil && f == s.input
+}
+
+func (s *subject) inputSchema() *contract.Fault {
+	if s.texts.InputSchema != nil {
+		return s.texts.InputSchema
 	}
-	return nil
+	where := "spec.inputSchema"
+	if ref := s.written.Spec.InputSchemaFrom; ref != nil {
+		where = ref.String() + " (spec.inputSchemaFrom)"
+	}
+	return compile(where, s.Recipe.InputSchema())
+}
+
+func compile(where string, text []byte) *contract.Fault {
+	_, err := contract.CompileSchema(text)
+	if err == nil {
+		return nil
+	}
+	f := asFault(err, contract.ReasonSchemaInvalid)
+	return contract.Faultf(f.Reason, "%s: %s", where, f.Message)
+}
+
+func (s *subject) schemas() *contract.Fault {
+	if s.input != nil {
+		return s.input
+	}
+	return compile("spec.outputSchema", s.Recipe.OutputSchema())
+}
+
+func (s *subject) manifest() *contract.Fault {
+	n := s.written.ManifestBytes()
+	if n <= contract.MaxManifestBytes {
+		return nil
+	}
+	return contract.Faultf(contract.ReasonManifestTooLarge,
+		"the manifest has %d bytes beside the program, more than %d; move the input schema into a ConfigMap (spec.inputSchemaFrom), or shorten it",
+		n, contract.MaxManifestBytes)
 }
 
 func (s *subject) limits() *contract.Fault {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -33,6 +34,7 @@ type test struct {
 	recipe  *builders.Recipe
 	recipes []*builders.Recipe
 	grants  []*builders.Grant
+	maps    map[string]*corev1.ConfigMap
 	want    want
 }
 
@@ -214,7 +216,7 @@ func run(t *testing.T, tests map[string]test) {
 	t.Helper()
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := recipe.Snapshot{Now: now, Recipe: tc.recipe.Obj(), NamespaceLabels: map[string]string{"env": "dev"}}
+			s := recipe.Snapshot{Now: now, Recipe: tc.recipe.Obj(), NamespaceLabels: map[string]string{"env": "dev"}, ConfigMaps: tc.maps}
 			for _, o := range append(tc.recipes, tc.recipe) {
 				s.Recipes = append(s.Recipes, *o.Obj())
 			}

@@ -44,6 +44,9 @@ func Queued(rcp *v1alpha1.Recipe) bool {
 func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Recipe: rcp}
 	var err error
+	if s.ConfigMaps, err = ConfigMaps(ctx, r.Reader, rcp); err != nil {
+		return s, err
+	}
 	// A Namespace that the cache has not seen yet has the recipe judged again.
 	if s.NamespaceAnnotations, err = enable.Annotations(ctx, r.Client, r.Operator, rcp.Namespace); client.IgnoreNotFound(err) != nil {
 		return s, err

@@ -16,14 +16,7 @@ func Settle(s Snapshot, p Plan) v1alpha1.RecipeStatus {
 	st := *r.Status.DeepCopy()
 	st.ObservedGeneration = r.Generation
 	st.ToolName = r.EffectiveToolName()
-	st.SourceDigest = r.SourceDigest()
-	st.InputSchemaDigest, st.ManifestDigest = "", ""
-	if b, err := contract.Canonical(r.InputSchema()); err == nil {
-		st.InputSchemaDigest = contract.Digest(b)
-	}
-	if d, err := r.ManifestDigest(); err == nil {
-		st.ManifestDigest = d
-	}
+	st.SourceDigest, st.InputSchemaDigest, st.ManifestDigest = digests(p)
 	st.Tools, st.Tests = p.Tools, p.Tests.Record
 
 	c := status.On(&st.Conditions, r.Generation, s.Now)
@@ -54,6 +47,24 @@ func Settle(s Snapshot, p Plan) v1alpha1.RecipeStatus {
 		c.Stuck(string(p.Fault.Reason), status.Describe(p.Fault))
 	}
 	return st
+}
+
+// digests are those of the texts that were judged; "" is one that there is not.
+func digests(p Plan) (source, schema, manifest string) {
+	if p.Texts.Source == nil || p.Texts.Source.Reason != contract.ReasonSourceUnavailable {
+		source = p.Recipe.SourceDigest()
+	}
+	if p.Texts.InputSchema == nil {
+		if b, err := contract.Canonical(p.Recipe.InputSchema()); err == nil {
+			schema = contract.Digest(b)
+		}
+	}
+	if source != "" && schema != "" {
+		if d, err := p.Recipe.ManifestDigest(); err == nil {
+			manifest = d
+		}
+	}
+	return source, schema, manifest
 }
 
 // part writes the condition of one part of the recipe: True, or the fault.

@@ -168,7 +168,8 @@ func (t *trial) another(refused *contract.Fault) Tests {
 		out.Condition, out.Pending = fails(out.Fault), false
 	case refused != nil:
 		if r.Attempts == 0 {
-			out.Record = nil
+			// What ran before still holds of its own digest, should that come back.
+			out.Record = t.Recipe.Status.Tests.DeepCopy()
 		}
 		out.Condition = Condition{metav1.ConditionUnknown, v1alpha1.ReasonNotRun, "the tests are run when what else is wrong with the recipe is mended"}
 	case t.Now.Before(again):

@@ -46,6 +46,19 @@ func (b *Recipe) SourceDigest(d string) *Recipe { b.o.Spec.SourceDigest = d; ret
 // InputSchema sets the JSON text of its input schema.
 func (b *Recipe) InputSchema(s string) *Recipe { b.o.Spec.InputSchema = raw(s); return b }
 
+// SourceFrom takes its source, of the digest, from a ConfigMap's key.
+func (b *Recipe) SourceFrom(name, key, digest string) *Recipe {
+	b.o.Spec.Source, b.o.Spec.SourceDigest = "", digest
+	b.o.Spec.SourceFrom = &v1alpha1.TextSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: name, Key: key}}
+	return b
+}
+
+// InputSchemaFrom takes its input schema from a ConfigMap's key.
+func (b *Recipe) InputSchemaFrom(name, key string) *Recipe {
+	b.o.Spec.InputSchemaFrom = &v1alpha1.TextSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: name, Key: key}}
+	return b
+}
+
 // OutputSchema sets the JSON text of its output schema.
 func (b *Recipe) OutputSchema(s string) *Recipe { b.o.Spec.OutputSchema = raw(s); return b }
 

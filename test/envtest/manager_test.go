@@ -220,6 +220,18 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		until("far", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 	})
 
+	It("has recipes follow the ConfigMaps that they take texts from", func(ctx SpecContext) {
+		rcp := create(k, builders.MakeRecipe("tidy", "").SourceFrom("code", "main.js", contract.Digest([]byte(echo))).Obj())
+		ready(rcp, "SourceUnavailable")
+		cm := create(k, configMap("code", map[string]string{"main.js": echo}))
+		ready(rcp, v1alpha1.ReasonReady)
+		cm.Data["main.js"] = calling
+		Expect(admin.Update(ctx, cm)).To(Succeed())
+		ready(rcp, "DigestMismatch")
+		Expect(admin.Delete(ctx, cm)).To(Succeed())
+		ready(rcp, "SourceUnavailable")
+	})
+
 	It("has recipes follow their grants, also when one expires", func(SpecContext) {
 		rcp := create(k, builders.MakeRecipe("timed", "function main(x) { return tools.call('clock', x) }", "clock").Obj())
 		ready(rcp, "ToolsNotGranted")

@@ -53,7 +53,7 @@ var _ = Describe("The API server", func() {
 		Entry("a limit above the ceiling", "Recipe", "r", okRecipe+"  limits: {heapBytes: 268435457}\n", "heapBytes"),
 		Entry("a limit below the least", "Recipe", "r", okRecipe+"  limits: {stackBytes: 1}\n", "stackBytes"),
 		Entry("negative child calls", "Recipe", "r", okRecipe+"  limits: {childCalls: -1}\n", "childCalls"),
-		Entry("an unknown field", "Recipe", "r", okRecipe+"  sourceFrom: {}\n", "unknown field"),
+		Entry("an unknown field", "Recipe", "r", okRecipe+"  sourceURL: x\n", "unknown field"),
 		// ToolGrant
 		Entry("a grant without a tool", "ToolGrant", "g", "  backend: {http: {url: 'http://x.example'}}\n", "tool"),
 		Entry("a grant without a backend", "ToolGrant", "g", "  tool: {name: a}\n", "backend"),

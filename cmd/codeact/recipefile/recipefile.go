@@ -40,7 +40,7 @@ const (
 	// MaxRecipes bounds the recipes of a root.
 	MaxRecipes = 128
 	// MaxManifestBytes bounds one recipe.toml.
-	MaxManifestBytes = 64 << 10
+	MaxManifestBytes = contract.MaxManifestBytes
 	// MaxPathBytes bounds a path in a manifest.
 	MaxPathBytes = 1024
 	// Preparation bounds the reading of one root.

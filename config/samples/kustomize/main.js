@@ -1,0 +1,3 @@
+function main(input) {
+  return { total: input.amounts.reduce((sum, n) => sum + n, 0) };
+}
