@@ -46,6 +46,10 @@ bench: ## The sandbox beside other engines (COUNT, BENCHTIME, ONLY: see hack/ben
 	hack/bench.sh
 	go test -run '^$$' -bench '^BenchmarkCall$$' -benchmem ./runtime/broker
 
+.PHONY: prompt-size
+prompt-size: ## What a model is told of 10 and 100 tools in each protocol, in tokens, beside native definitions
+	go test -C test/bench -count=1 -run '^TestSize$$' -v ./prompt
+
 .PHONY: fuzz
 fuzz: ## Every fuzz target for FUZZTIME=5m (FUZZ='Execute|Agreement' for some)
 	hack/fuzz.sh

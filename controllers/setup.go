@@ -22,6 +22,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
@@ -37,7 +38,7 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
-// runtime's identity and the product's kinds, and the labels of namespaces. ConfigMaps and Secrets are never
+// runtime's identity and the product's kinds, and the labels and switches of namespaces. ConfigMaps and Secrets are never
 // cached, and Secrets never read.
 func CacheOptions() (cache.Options, error) {
 	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
@@ -52,15 +53,16 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.Pod{}:            {Label: labels.NewSelector().Add(*runtimePods)},
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
-			&corev1.Namespace{}:      {Transform: onlyLabels},
+			&corev1.Namespace{}:      {Transform: onlyAsked},
 		},
 	}, nil
 }
 
-// onlyLabels keeps of each Namespace what grants ask for.
-func onlyLabels(o any) (any, error) {
+// onlyAsked keeps of each Namespace what grants ask for, and its switches.
+func onlyAsked(o any) (any, error) {
 	if ns, ok := o.(*metav1.PartialObjectMetadata); ok {
-		ns.ManagedFields, ns.Annotations, ns.OwnerReferences, ns.Finalizers = nil, nil, nil, nil
+		ns.ManagedFields, ns.OwnerReferences, ns.Finalizers = nil, nil, nil
+		ns.Annotations = enable.Kept(ns.Annotations)
 	}
 	return o, nil
 }

@@ -11,9 +11,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# try fuzzes one target. A target that ends just as its time does may be reported
-# as failed with nothing but "context deadline exceeded" (golang/go#75804, mended in
-# Go 1.27): that
+# try fuzzes one target. Go before 1.27 may report the end of -fuzztime as a failure
+# of the target, with nothing but "context deadline exceeded" (golang/go#75804): that
 # says nothing of the target, so that it is tried again, at most twice.
 try() {
 	local out

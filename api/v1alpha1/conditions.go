@@ -21,6 +21,9 @@ const (
 	ConditionTestsPassed = "TestsPassed"
 	// ConditionToolsResolved is True when every declared tool has a usable grant.
 	ConditionToolsResolved = "ToolsResolved"
+	// ConditionEnabled is True when runs may execute Recipes in the Recipe's
+	// namespace. It is no part of Ready, which is about the Recipe itself.
+	ConditionEnabled = "Enabled"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
 	ConditionPinned = "Pinned"
 	// ConditionCatalogueComplete is True when the catalogue of a run with its own code,
@@ -40,6 +43,7 @@ const (
 	ReasonVerified  = "Verified"
 	ReasonValid     = "Valid"
 	ReasonResolved  = "Resolved"
+	ReasonEnabled   = "Enabled"
 	ReasonPinned    = "Pinned"
 	ReasonPending   = "Pending"
 	ReasonWaiting   = "Waiting"
@@ -96,6 +100,13 @@ const (
 	AnnotationTraceParent = "codeact.dev/traceparent"
 	// AnnotationBundleDigest is the digest of the pinned bundle, on the ConfigMap and the pod.
 	AnnotationBundleDigest = "codeact.dev/bundle-digest"
+)
+
+// Annotations of a Namespace that take the place of the operator's switches, where
+// it lets them: "true" or "false". Anything else means false.
+const (
+	AnnotationCodeActEnabled = "codeact.dev/codeact-enabled"
+	AnnotationRecipesEnabled = "codeact.dev/recipes-enabled"
 )
 
 // IsReady reports whether the conditions say Ready about exactly this generation.

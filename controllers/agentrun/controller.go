@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
@@ -120,7 +121,7 @@ func tooLarge(err error) bool {
 
 // SetupWithManager registers the reconciler. The runs that wait are looked at
 // again whenever a recipe or a grant of their namespace changes, a grant that
-// another namespace offers, or their namespace's labels.
+// another namespace offers, or their namespace's labels or switches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -130,7 +131,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.AgentRun](r.Client, r))
 }

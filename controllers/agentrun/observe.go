@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
 	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
@@ -52,6 +53,10 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 // and never again after that.
 func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 	var err error
+	// A cache that is late would start what was switched off before the run came.
+	if s.NamespaceAnnotations, err = enable.Annotations(ctx, r.Reader, r.Operator, s.Run.Namespace); err != nil {
+		return err
+	}
 	if ref := s.Run.Spec.Recipe; ref != nil {
 		key := client.ObjectKey{Namespace: s.Run.Namespace, Name: ref.Name}
 		if s.Recipe, err = runtimepod.Get(ctx, r.Client, key, &v1alpha1.Recipe{}); err != nil {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
@@ -78,8 +79,8 @@ func reason(r *v1alpha1.Recipe) string {
 }
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
-// name, grants of the tools that a recipe calls, and the labels of its namespace
-// have it judged again, and so do its check pods. The recipes that wait for a free
+// name, grants of the tools that a recipe calls, and the labels and switches of
+// its namespace have it judged again, and so do its check pods. The recipes that wait for a free
 // one are looked at when any has ended.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
@@ -92,7 +93,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/sandbox/check"
 )
@@ -31,6 +32,9 @@ type Snapshot struct {
 	Pods []corev1.Pod
 	// NamespaceLabels are those of the recipe's namespace.
 	NamespaceLabels map[string]string
+	// NamespaceAnnotations are those of the recipe's namespace that may switch it on
+	// or off, where the operator lets them.
+	NamespaceAnnotations map[string]string
 }
 
 // Verb says what a Plan does. The zero Verb is invalid.
@@ -59,6 +63,9 @@ type Plan struct {
 	Note string
 	// Tools says of each declared tool whether it can be called, sorted by name.
 	Tools []v1alpha1.RecipeTool
+	// Disabled is why no run may execute recipes in the namespace; empty where they
+	// may. It has no part in the Verb.
+	Disabled string
 }
 
 // subject is a Snapshot with what the checks share.
@@ -86,7 +93,7 @@ var checks = []func(*subject) *contract.Fault{
 func Decide(op settings.Operator, s Snapshot) Plan {
 	x := &subject{Snapshot: s, op: op}
 	x.info, x.bad = inspect(s.Recipe.Spec.Source, op.Limits(s.Recipe.Spec.Limits, nil).SourceBytes)
-	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.declared()}
+	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.declared(), Disabled: x.disabled()}
 	for _, c := range checks {
 		if p.Fault = c(x); p.Fault != nil {
 			break
@@ -133,6 +140,14 @@ func asFault(err error, otherwise contract.Reason) *contract.Fault {
 		return f
 	}
 	return contract.Faultf(otherwise, "%v", err)
+}
+
+func (s *subject) disabled() string {
+	v := enable.CodeAct(s.op, s.Recipe.Namespace, s.NamespaceAnnotations)
+	if v.Enabled {
+		v = enable.Recipes(s.op, s.Recipe.Namespace, s.NamespaceAnnotations)
+	}
+	return v.Why
 }
 
 func (s *subject) source() *contract.Fault {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
 )
@@ -42,6 +43,11 @@ func Queued(rcp *v1alpha1.Recipe) bool {
 // by, the recipe's names.
 func (r *Reconciler) observe(ctx context.Context, rcp *v1alpha1.Recipe) (Snapshot, error) {
 	s := Snapshot{Now: r.Clock.Now(), Recipe: rcp}
+	var err error
+	// A Namespace that the cache has not seen yet has the recipe judged again.
+	if s.NamespaceAnnotations, err = enable.Annotations(ctx, r.Client, r.Operator, rcp.Namespace); client.IgnoreNotFound(err) != nil {
+		return s, err
+	}
 	names := slices.Clone(rcp.Spec.Tools)
 	if own := rcp.EffectiveToolName(); !slices.Contains(names, own) {
 		names = append(names, own)

@@ -13,8 +13,9 @@ import (
 
 // Operator is what the administrator decides.
 type Operator struct {
-	// Enabled lets runs start; without it every new run ends as Disabled.
-	Enabled bool
+	// CodeAct lets programs run: of runs, of agents and of recipes. Recipes lets
+	// those of Recipes, besides. Without, a new run ends as Disabled.
+	CodeAct, Recipes Switch
 	// Defaults are the limits of a program that asks for none; Ceilings the
 	// highest that it may ask for.
 	Defaults, Ceilings contract.Limits
@@ -38,6 +39,14 @@ type RecipeTests struct {
 	Pods int
 }
 
+// Switch is one ability that is on or off in every namespace.
+type Switch struct {
+	Enabled bool
+	// AllowNamespaceOverride lets an annotation of a namespace take the place of
+	// Enabled there, in either direction.
+	AllowNamespaceOverride bool
+}
+
 // Runtime says what runs in the runtime pods.
 type Runtime struct {
 	// Image is the image, Command its program; an empty Command is the image's own.
@@ -55,7 +64,7 @@ type Runtime struct {
 // Default returns the settings of an operator without flags, but for the image.
 func Default() Operator {
 	return Operator{
-		Enabled:  true,
+		CodeAct: Switch{Enabled: true}, Recipes: Switch{Enabled: true},
 		Defaults: contract.DefaultLimits(), Ceilings: contract.DefaultLimits(),
 		CodeActDefault: contract.CodeActAllow,
 		HardDeny:       contract.ReservedNames(),

@@ -6,5 +6,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 GOARCH=arm64 go build ./...
 GOARCH=arm64 go vet ./...
-if [ -d cmd/codeact ]; then GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/codeact; fi
+GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/codeact
+GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/codeact
 for m in hack/image hack/cluster/node; do (cd $m && GOARCH=arm64 go vet ./...); done

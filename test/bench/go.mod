@@ -6,6 +6,7 @@ require (
 	github.com/codeact-dev/codeact-operator v0.0.0
 	github.com/codeact-dev/codeact-operator/test/bench/suite v0.0.0
 	github.com/dop251/goja v0.0.0-20260917113740-793a2a65c13b
+	github.com/tiktoken-go/tokenizer v0.10.0
 	modernc.org/quickjs v0.27.0
 )
 

@@ -54,6 +54,16 @@ func (s *scene) transcript(ctx context.Context, run *v1alpha1.AgentRun) []byte {
 	return cm.BinaryData[contract.TranscriptKey]
 }
 
+// printed is the run's transcript as codeact prints it.
+func (s *scene) printed(ctx context.Context, run *v1alpha1.AgentRun) string {
+	GinkgoHelper()
+	binary := filepath.Join(GinkgoT().TempDir(), "codeact")
+	command(ctx, "go", "build", "-o", binary, "../../cmd/codeact")
+	text := command(ctx, binary, "transcript", run.Name, "-n", s.ns, "--kubeconfig", os.Getenv("KUBECONFIG"))
+	AddReportEntry("transcript", text)
+	return text
+}
+
 func approval(g *v1alpha1.ToolGrantSpec) { g.Grant.Approval = contract.ApprovalRequired }
 
 // bind gives a user one of the cluster's roles in the scene.
@@ -118,11 +128,16 @@ var _ = Describe("an agent with native tools", func() {
 
 	It("is printed with what it said, once every record holds", func(ctx SpecContext) {
 		run := succeeds(ctx, s.native(ctx, []script.Turn{calls("t", `{"from":"model"}`), turn("It is done.")}))
-		binary := filepath.Join(GinkgoT().TempDir(), "codeact")
-		command(ctx, "go", "build", "-o", binary, "../../cmd/codeact")
-		text := command(ctx, binary, "transcript", run.Name, "-n", s.ns, "--kubeconfig", os.Getenv("KUBECONFIG"))
-		Expect(text).To(And(ContainSubstring("do it"), ContainSubstring(`{"from":"model"}`), ContainSubstring("It is done.")))
-		AddReportEntry("transcript", text)
+		Expect(s.printed(ctx, run)).To(And(ContainSubstring("do it"), ContainSubstring(`{"from":"model"}`), ContainSubstring("It is done.")))
+	})
+
+	It("is printed with the programs that it wrote, where it writes all of them", func(ctx SpecContext) {
+		s.model(ctx, []script.Turn{
+			code(`function main(input) { return input.missing.field }`),
+			code(`function main(input) { tools.call("t", {from: "code"}); return {found: 7} }`, after("CODE_ERROR: ")),
+		})
+		run := succeeds(ctx, s.agent(ctx))
+		Expect(s.printed(ctx, run)).To(And(ContainSubstring("input.missing.field"), ContainSubstring(`{"from":"code"}`), ContainSubstring(`{"found":7}`)))
 	})
 
 	It("keeps no contents, where that is asked for", func(ctx SpecContext) {

@@ -79,6 +79,7 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		mine.Wrap(func(rt http.RoundTripper) http.RoundTripper { seen.RoundTripper = rt; return seen })
 		op := settings.Default()
 		op.Runtime.Image = "registry.example/codeact:v0"
+		op.CodeAct.AllowNamespaceOverride, op.Recipes.AllowNamespaceOverride = true, true
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
 		over := make(chan error, 1)
 		go func() {
@@ -284,5 +285,39 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		}
 		until("early", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 		Eventually(k.checkPods).WithTimeout(30 * time.Second).Should(BeEmpty())
+	})
+
+	It("judges runs that wait, and recipes, again as soon as their namespace is switched", func(SpecContext) {
+		rcp := create(k, builders.MakeRecipe("waited", "function main(x) { return tools.call('later', x) }", "later").Obj())
+		create(k, builders.MakeRun("waits").Recipe("waited").Input(`{}`).StartDeadline(time.Hour).Obj())
+		until("waits", metav1.ConditionUnknown, "ToolsNotGranted")
+		enabled := func() string {
+			Expect(admin.Get(k.ctx, client.ObjectKeyFromObject(rcp), rcp)).To(Succeed())
+			if c := meta.FindStatusCondition(rcp.Status.Conditions, v1alpha1.ConditionEnabled); c != nil {
+				return string(c.Status)
+			}
+			return ""
+		}
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
+		k.annotate(v1alpha1.AnnotationRecipesEnabled, "false")
+		k.expectDisabled(until("waits", metav1.ConditionFalse, "Disabled"), "recipes is disabled by the annotation")
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("False"))
+		k.annotate(v1alpha1.AnnotationRecipesEnabled, unset)
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
+	})
+
+	It("starts no run that comes right after its namespace was switched off", func(SpecContext) {
+		for i := range 15 {
+			name := fmt.Sprintf("late-%d", i)
+			k.annotate(v1alpha1.AnnotationCodeActEnabled, "false")
+			create(k, builders.MakeRun(name).Code(echo).Obj())
+			k.expectDisabled(until(name, metav1.ConditionFalse, "Disabled"), "disabled by the annotation")
+
+			name = fmt.Sprintf("early-%d", i)
+			k.annotate(v1alpha1.AnnotationCodeActEnabled, unset)
+			create(k, builders.MakeRun(name).Code(echo).Obj())
+			run := until(name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+			Expect(run.Status.Pinned.CodeAct).To(Equal(&contract.Switch{Enabled: true, From: contract.LayerOperator}))
+		}
 	})
 })

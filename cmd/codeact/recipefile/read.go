@@ -149,8 +149,7 @@ func (l *loader) file(name string, most int64) ([]byte, *Problem) {
 	if !info.Mode().IsRegular() {
 		return nil, problem(l.shown(name), "it is no regular file")
 	}
-	// Should it have become a pipe since, then opening it must not wait for a writer.
-	f, err := l.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := l.root.OpenFile(name, reading, 0)
 	if err != nil {
 		return nil, l.failed(name, err)
 	}
