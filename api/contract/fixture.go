@@ -33,6 +33,7 @@ type Fixture struct {
 	Calls []FixtureCall `json:"calls,omitempty"`
 	// expect is how the run ends; any output without it.
 	// +optional
+	// +structType=atomic
 	Expect FixtureEnd `json:"expect,omitzero"`
 }
 

@@ -30,7 +30,8 @@ func newRecipeRender() *cobra.Command {
 
 DIR is a root of recipes or one recipe; .starweaver/recipes without it. The same
 files always give the same bytes: sorted by name, each with the digest of its
-program, and programs as text, so that a difference in Git can be reviewed. There
+program, and programs as text, so that a difference in Git can be reviewed. The
+tests come with them: a cluster runs them before a Recipe turns Ready. There
 is nothing in it that an API server would fill in or take out. What lint calls an
 error is said on the standard error, and then nothing is written.`,
 		RunE: func(cmd *cobra.Command, dirs []string) error {

@@ -19,8 +19,7 @@ import (
 func (r *Reconciler) act(ctx context.Context, s Snapshot, p Plan) (out Plan, fresh bool, err error) {
 	out, fresh, err = r.do(ctx, s, p)
 	if err != nil && p.Tests.Launch != nil {
-		before := (&subject{Snapshot: s}).record()
-		out.Tests = p.Tests.refused(before, 0, v1alpha1.ReasonPending, "the check pod could not be launched; it is tried again")
+		out.Tests = p.Tests.refused(0, v1alpha1.ReasonPending, "the check pod could not be launched; it is tried again")
 	}
 	return out, fresh, err
 }
@@ -59,9 +58,8 @@ func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod) error {
 // mounts, so that the ConfigMap belongs to the pod and goes with it: the manager
 // needs no right to delete ConfigMaps. The kubelet waits for it that long.
 func (r *Reconciler) launch(ctx context.Context, s Snapshot, t Tests) (Tests, error) {
-	before := (&subject{Snapshot: s}).record()
 	if err := runtimepod.EnsureIdentity(ctx, r.Client, s.Recipe.Namespace); err != nil {
-		return r.refused(t, before, err)
+		return r.refused(t, err)
 	}
 	pod := NewCheckPod(r.Operator.Runtime, s.Recipe, t.Launch, t.Record.Attempts)
 	free, err := r.create(ctx, pod)
@@ -69,16 +67,16 @@ func (r *Reconciler) launch(ctx context.Context, s Snapshot, t Tests) (Tests, er
 	case apierrors.IsAlreadyExists(err):
 		key := client.ObjectKeyFromObject(pod)
 		if pod, err = runtimepod.Get(ctx, r.Reader, key, &corev1.Pod{}); err != nil || pod == nil {
-			return t.refused(before, runtimepod.RetryQuota, v1alpha1.ReasonPending, fmt.Sprintf("pod %s comes and goes", key.Name)), err
+			return t.refused(runtimepod.RetryQuota, v1alpha1.ReasonPending, fmt.Sprintf("pod %s comes and goes", key.Name)), err
 		}
 		if !ours(s.Recipe, pod) {
-			return t.refused(before, runtimepod.RetryQuota, v1alpha1.ReasonPending,
+			return t.refused(runtimepod.RetryQuota, v1alpha1.ReasonPending,
 				fmt.Sprintf("pod %s exists and was not launched for this recipe; delete it", pod.Name)), nil
 		}
 	case err != nil:
-		return r.refused(t, before, err)
+		return r.refused(t, err)
 	case !free:
-		return t.refused(before, queueFor, v1alpha1.ReasonQueued,
+		return t.refused(queueFor, v1alpha1.ReasonQueued,
 			fmt.Sprintf("%d check pods run, as many as the operator allows; the tests run when one of them has ended", r.Operator.RecipeTests.Pods)), nil
 	}
 	if err := r.Client.Create(ctx, t.Launch.ConfigMap(s.Recipe, pod)); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -86,7 +84,7 @@ func (r *Reconciler) launch(ctx context.Context, s Snapshot, t Tests) (Tests, er
 		if gone := r.remove(ctx, pod); gone != nil {
 			return t, gone
 		}
-		return r.refused(t, before, err)
+		return r.refused(t, err)
 	}
 	return t, nil
 }
@@ -126,9 +124,9 @@ func (r *Reconciler) create(ctx context.Context, pod *corev1.Pod) (bool, error) 
 
 // refused turns a refusal by quota or policy into something to wait for; what may be
 // a hiccup stays an error, and is tried again soon.
-func (r *Reconciler) refused(t Tests, before *v1alpha1.RecipeTests, err error) (Tests, error) {
+func (r *Reconciler) refused(t Tests, err error) (Tests, error) {
 	if reason, message := runtimepod.Refused(err, "a check pod"); reason != "" {
-		return t.refused(before, runtimepod.RetryQuota, reason, message), nil
+		return t.refused(runtimepod.RetryQuota, reason, message), nil
 	}
 	return t, err
 }

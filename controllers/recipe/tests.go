@@ -23,6 +23,8 @@ type Tests struct {
 	Remove []*corev1.Pod
 	// Record is what the status says of the tests; before a launch, that it was done.
 	Record *v1alpha1.RecipeTests
+	// Before is what the status says now of the tests of this manifest; nil for nothing.
+	Before *v1alpha1.RecipeTests
 	// Condition is that of TestsPassed.
 	Condition Condition
 	// Fault is why the recipe is refused for its tests, or nil.
@@ -85,11 +87,14 @@ func (s *subject) tests(refused *contract.Fault) Tests {
 	if bad != nil {
 		return Tests{Remove: all, Condition: fails(bad), Fault: bad}
 	}
+	before := same.DeepCopy()
 	if same == nil {
 		same = &v1alpha1.RecipeTests{ManifestDigest: c.ManifestDigest}
 	}
 	t := &trial{subject: s, check: c, record: same}
-	return t.next(refused)
+	out := t.next(refused)
+	out.Before = before
+	return out
 }
 
 func fails(f *contract.Fault) Condition {
@@ -303,8 +308,8 @@ func verdict(out Tests) Tests {
 }
 
 // refused is what becomes of a launch that could not be done.
-func (x Tests) refused(before *v1alpha1.RecipeTests, after time.Duration, reason, message string) Tests {
-	x.Launch, x.Record = nil, before
+func (x Tests) refused(after time.Duration, reason, message string) Tests {
+	x.Launch, x.Record = nil, x.Before
 	x.Condition = Condition{metav1.ConditionUnknown, reason, message}
 	x.RequeueAfter = after
 	return x

@@ -241,6 +241,27 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		ready(rcp, "ToolsNotGranted")
 	})
 
+	It("has a recipe wait while two grants give it one tool, and lets pinned runs be", func(ctx SpecContext) {
+		rcp := create(k, builders.MakeRecipe("torn", "function main(x) { return tools.call('dial', x) }", "dial").Obj())
+		ready(rcp, "ToolsNotGranted")
+		own := create(k, builders.MakeGrant("dial", "dial").Obj())
+		ready(rcp, v1alpha1.ReasonReady)
+		create(k, builders.MakeRun("torn").Recipe("torn").Input(`{}`).Obj())
+		run := until("torn", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+		other := namespace(ctx)
+		k.elsewhere(other, builders.MakeGrant("dial", "dial").Allowed())
+		ready(rcp, "ToolsNotGranted")
+		Expect(meta.FindStatusCondition(rcp.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
+			ContainSubstring("dial (Grant: ambiguous: ToolGrants "), ContainSubstring(" "+other+"/dial "), ContainSubstring(" dial ")))
+		Expect(admin.Delete(ctx, own)).To(Succeed())
+		ready(rcp, v1alpha1.ReasonReady)
+		Expect(rcp.Status.Tools).To(Equal([]v1alpha1.RecipeTool{{Name: "dial", Usable: true, Grant: "dial", GrantNamespace: other}}))
+
+		after := until("torn", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+		Expect(after.Status.Pinned).To(Equal(run.Status.Pinned))
+		Expect(k.pinnedTools(after)[0].Grant).To(Equal(contract.GrantRef{Name: "dial", UID: string(own.UID), Generation: 1}))
+	})
+
 	It("runs the tests of recipes, four at once, and has runs wait for them", func(SpecContext) {
 		k.cleanChecks()
 		const n = 6
