@@ -22,6 +22,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
@@ -36,11 +37,11 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, v1alpha1.AddToScheme(s)
 }
 
-// CacheOptions keeps the manager's memory to what it owns: runtime pods, the
-// runtime's identity and the product's kinds, and the labels of namespaces. ConfigMaps and Secrets are never
+// CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
+// runtime's identity and the product's kinds, and the labels and switches of namespaces. ConfigMaps and Secrets are never
 // cached, and Secrets never read.
 func CacheOptions() (cache.Options, error) {
-	runtimePods, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.Exists, nil)
+	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
@@ -52,15 +53,16 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.Pod{}:            {Label: labels.NewSelector().Add(*runtimePods)},
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
-			&corev1.Namespace{}:      {Transform: onlyLabels},
+			&corev1.Namespace{}:      {Transform: onlyAsked},
 		},
 	}, nil
 }
 
-// onlyLabels keeps of each Namespace what grants ask for.
-func onlyLabels(o any) (any, error) {
+// onlyAsked keeps of each Namespace what grants ask for, and its switches.
+func onlyAsked(o any) (any, error) {
 	if ns, ok := o.(*metav1.PartialObjectMetadata); ok {
-		ns.ManagedFields, ns.Annotations, ns.OwnerReferences, ns.Finalizers = nil, nil, nil, nil
+		ns.ManagedFields, ns.OwnerReferences, ns.Finalizers = nil, nil, nil
+		ns.Annotations = enable.Kept(ns.Annotations)
 	}
 	return o, nil
 }
@@ -90,7 +92,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, op settings.Operator, concurre
 	if err := grants.SetupWithManager(mgr, concurrency); err != nil {
 		return fmt.Errorf("set up ToolGrants: %w", err)
 	}
-	recipes := &recipe.Reconciler{Client: mgr.GetClient(), Events: recorder, Clock: now, Operator: op}
+	recipes := &recipe.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Clock: now, Operator: op}
 	if err := recipes.SetupWithManager(mgr, concurrency); err != nil {
 		return fmt.Errorf("set up Recipes: %w", err)
 	}
@@ -134,6 +136,9 @@ func Index(ctx context.Context, i client.FieldIndexer) error {
 		}},
 		{&v1alpha1.Recipe{}, recipe.IndexTools, func(o client.Object) []string {
 			return o.(*v1alpha1.Recipe).Spec.Tools
+		}},
+		{&v1alpha1.Recipe{}, recipe.IndexQueued, func(o client.Object) []string {
+			return []string{fmt.Sprint(recipe.Queued(o.(*v1alpha1.Recipe)))}
 		}},
 		{&v1alpha1.AgentRun{}, agentrun.IndexWaiting, func(o client.Object) []string {
 			return []string{fmt.Sprint(agentrun.Waiting(o.(*v1alpha1.AgentRun)))}

@@ -22,6 +22,14 @@ type terminal struct{ fault *contract.Fault }
 
 func (t *terminal) Error() string { return t.fault.Error() }
 
+const outOfFuel = "the program needs more than limits.fuel"
+
+// OutOfFuel reports whether a Timeout is one of limits.fuel, which the same program
+// meets again at the same place, and not one of a clock.
+func OutOfFuel(f *contract.Fault) bool {
+	return f != nil && f.Reason == contract.ReasonTimeout && strings.HasPrefix(f.Message, outOfFuel)
+}
+
 // faultOf turns an error of the VM into the one fault that it means.
 func (x *execution) faultOf(err error) *contract.Fault {
 	var t *terminal
@@ -31,7 +39,7 @@ func (x *execution) faultOf(err error) *contract.Fault {
 	case errors.Is(err, errHeap):
 		return contract.Faultf(contract.ReasonHeapExhausted, "the program needs more memory than limits.heapBytes, %d bytes", x.limits.HeapBytes)
 	case errors.Is(err, errFuel):
-		return contract.Faultf(contract.ReasonTimeout, "the program needs more than limits.fuel, %d units", x.limits.Fuel)
+		return contract.Faultf(contract.ReasonTimeout, "%s, %d units", outOfFuel, x.limits.Fuel)
 	case errors.Is(err, errStopped):
 		return stopFault(x.parent, x.ctx)
 	case x.in != nil && x.in.overran(), strings.HasPrefix(err.Error(), "wasm error: stack overflow"):

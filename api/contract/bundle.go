@@ -48,6 +48,9 @@ type Bundle struct {
 	TraceParent string `json:"traceParent,omitempty"`
 	// Operator is what the operator's administrator decided for this run.
 	Operator OperatorPolicy `json:"operator"`
+	// CodeAct lets programs run, Recipes those of Recipes; see CheckEnabled.
+	CodeAct Switch `json:"codeAct"`
+	Recipes Switch `json:"recipes"`
 }
 
 // OperatorPolicy is the operator's part in how a run reaches its tools. Its zero

@@ -27,6 +27,7 @@ func someBundle(t testing.TB) Bundle {
 			Tool: tool, Digest: digest, Grant: GrantRef{Name: "g", UID: "gu", Generation: 1},
 			Backend: Backend{HTTP: &HTTPBackend{URL: "http://pay/"}}, Auth: Auth{Type: AuthSecretRef, SecretName: "s", SecretKey: "k"},
 		}},
+		CodeAct: Switch{Enabled: true, From: LayerOperator}, Recipes: Switch{From: LayerNamespace},
 	}
 }
 
@@ -87,14 +88,15 @@ func TestDecodeBundleRefuses(t *testing.T) {
 		digest  string
 		want    string
 	}{
-		"another digest":        {digest: Digest(nil), want: "not the pinned"},
-		"no digest":             {digest: "-", want: "malformed"},
-		"another version":       {rewrite: replace(BundleVersion, "codeact.dev/bundle.v2"), want: "version"},
-		"unknown field":         {rewrite: replace(`{"input"`, `{"evil":1,"input"`), want: "cannot be read"},
-		"no JSON":               {rewrite: func([]byte) []byte { return []byte("{") }, want: "cannot be read"},
-		"another source":        {change: func(b *Bundle) { b.Source = "function main(){}" }, want: "source"},
-		"another declaration":   {change: func(b *Bundle) { b.Tools[0].Tool.Effect = EffectReadOnly }, want: "tool pay"},
-		"no declaration digest": {change: func(b *Bundle) { b.Tools[0].Digest = "" }, want: "tool pay"},
+		"another digest":            {digest: Digest(nil), want: "not the pinned"},
+		"no digest":                 {digest: "-", want: "malformed"},
+		"another version":           {rewrite: replace(BundleVersion, "codeact.dev/bundle.v2"), want: "version"},
+		"unknown field":             {rewrite: replace(`{"codeAct"`, `{"evil":1,"codeAct"`), want: "cannot be read"},
+		"unknown field of a switch": {rewrite: replace(`"codeAct":{`, `"codeAct":{"evil":1,`), want: "cannot be read"},
+		"no JSON":                   {rewrite: func([]byte) []byte { return []byte("{") }, want: "cannot be read"},
+		"another source":            {change: func(b *Bundle) { b.Source = "function main(){}" }, want: "source"},
+		"another declaration":       {change: func(b *Bundle) { b.Tools[0].Tool.Effect = EffectReadOnly }, want: "tool pay"},
+		"no declaration digest":     {change: func(b *Bundle) { b.Tools[0].Digest = "" }, want: "tool pay"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

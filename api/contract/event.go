@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// UnknownTool stands in an event for the name of a tool that the bundle does not have,
+// where nothing that is said is kept (TranscriptNone).
+const UnknownTool = "(unknown)"
+
 // EventType says what an Event is about.
 type EventType string
 
@@ -158,8 +162,20 @@ type EventContent struct {
 	// (execution.started, program.started, tool.started).
 	Source       string `json:"source,omitempty"`
 	SourceDigest string `json:"sourceDigest,omitempty"`
-	// Input is the argument of main (execution.started, tool.started).
-	Input json.RawMessage `json:"input,omitempty"`
+	// Recipe is the name of the Recipe that the program is of (execution.started,
+	// tool.started), Limits are those of the program, and the schemas are the
+	// recipe's. With these, and with what its calls returned, anybody can execute the
+	// program again. Of a recipe that an agent calls they come with its first call, as
+	// its Source does: those that follow have the SourceDigest alone.
+	Recipe       string          `json:"recipe,omitempty"`
+	Limits       *Limits         `json:"limits,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// Input is the argument of main (execution.started, tool.started); of a recipe
+	// that an agent calls, Arguments are. InputDigest is the digest of its own bytes,
+	// where a model spelled it.
+	Input       json.RawMessage `json:"input,omitempty"`
+	InputDigest string          `json:"inputDigest,omitempty"`
 	// Arguments are those of a call as the broker sent them, where it was sent or
 	// abandoned; Result is what the program saw, but for blanks between its tokens.
 	Arguments json.RawMessage `json:"arguments,omitempty"`

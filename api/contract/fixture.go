@@ -11,47 +11,88 @@ import (
 // Fixture is one test of a recipe: what goes in, what each call of a tool is
 // expected to be and answers, and how the run ends. Executions are deterministic,
 // so that the calls come in exactly this order. No real tool takes part.
+// +kubebuilder:object:generate=true
 type Fixture struct {
-	// Name says what is tested, unique among the tests of a recipe, at most
+	// name says what is tested, unique among the tests of a recipe, at most
 	// MaxFixtureNameBytes.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
-	// Input is the argument of main; null without it.
+	// input is the argument of main: any JSON; null without it.
+	// +optional
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Input json.RawMessage `json:"input,omitempty"`
-	// Calls are the calls of tools that the program makes, at most MaxFixtureCalls.
+	// calls are the calls of tools that the program makes, in their order, at most
+	// MaxFixtureCalls.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
 	Calls []FixtureCall `json:"calls,omitempty"`
-	// Expect is how the run ends.
-	Expect FixtureEnd `json:"expect"`
+	// expect is how the run ends; any output without it.
+	// +optional
+	Expect FixtureEnd `json:"expect,omitzero"`
 }
 
 // FixtureCall is one call of a tool that a test expects, and its answer.
+// +kubebuilder:object:generate=true
 type FixtureCall struct {
-	// Tool is the exact name.
+	// tool is the exact name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]{1,64}$`
 	Tool string `json:"tool"`
-	// Args are the arguments that the program must give; any without it.
+	// args are the arguments that the program must give; any without it.
+	// +optional
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Args json.RawMessage `json:"args,omitempty"`
-	// Returns is what the tool answers; null without it and without Fails.
+	// returns is what the tool answers: any JSON; null without it and without fails.
+	// +optional
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Returns json.RawMessage `json:"returns,omitempty"`
-	// Fails makes the call fail instead.
+	// fails makes the call fail instead.
+	// +optional
 	Fails *FixtureFailure `json:"fails,omitempty"`
 }
 
 // FixtureFailure is how a call fails.
+// +kubebuilder:object:generate=true
 type FixtureFailure struct {
-	// Reason is one of a child call; ToolFailed without it.
+	// reason is one of a child call; ToolFailed without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Reason Reason `json:"reason,omitempty"`
-	// Message is what the program may read of a failure that it can catch, at most
+	// message is what the program may read of a failure that it can catch, at most
 	// MaxMessageBytes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 }
 
 // FixtureEnd is how a run ends: with an output, or for a reason. An empty one is
 // any output.
+// +kubebuilder:object:generate=true
 type FixtureEnd struct {
-	// Output is the JSON value that the run must end with.
+	// output is the JSON value that the run must end with; null is a value.
+	// +optional
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Output json.RawMessage `json:"output,omitempty"`
-	// Reason is why the run must fail.
+	// reason is why the run must fail.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Reason Reason `json:"reason,omitempty"`
-	// Message is a part of the failure's message.
+	// message is a part of the failure's message.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 }
 
@@ -59,7 +100,8 @@ type FixtureEnd struct {
 const (
 	// MaxFixtures bounds how many there are.
 	MaxFixtures = 64
-	// MaxFixtureBytes bounds the text of one file of them.
+	// MaxFixtureBytes bounds the text of one file of them, and the JSON text of all
+	// tests of a recipe.
 	MaxFixtureBytes = 256 << 10
 	// MaxFixtureCalls bounds the calls of one test: as many as a run may ever make.
 	MaxFixtureCalls = 256
@@ -121,6 +163,9 @@ func CheckFixtures(tests []Fixture) error {
 	if len(tests) > MaxFixtures {
 		return fmt.Errorf("there are %d tests, more than %d", len(tests), MaxFixtures)
 	}
+	if err := checkSize(tests); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for i, f := range tests {
 		if f.Name == "" || len(f.Name) > MaxFixtureNameBytes {
@@ -133,6 +178,17 @@ func CheckFixtures(tests []Fixture) error {
 		if err := f.check(); err != nil {
 			return fmt.Errorf("test %q: %w", f.Name, err)
 		}
+	}
+	return nil
+}
+
+func checkSize(tests []Fixture) error {
+	text, err := json.Marshal(tests)
+	if err != nil {
+		return fmt.Errorf("the tests are not JSON: %w", err)
+	}
+	if len(text) > MaxFixtureBytes {
+		return fmt.Errorf("the tests have %d bytes, more than %d", len(text), MaxFixtureBytes)
 	}
 	return nil
 }

@@ -58,9 +58,13 @@ func (c *EventContent) cut(k *cutter) *EventContent {
 	k.text("text", &x.Text)
 	k.text("reasoning", &x.Reasoning)
 	for i := range x.ToolCalls {
+		k.name(fmt.Sprintf("toolCalls[%d].id", i), &x.ToolCalls[i].ID)
+		k.name(fmt.Sprintf("toolCalls[%d].name", i), &x.ToolCalls[i].Name)
 		k.text(fmt.Sprintf("toolCalls[%d].arguments", i), &x.ToolCalls[i].Arguments)
 	}
 	k.text("source", &x.Source)
+	k.value("inputSchema", &x.InputSchema)
+	k.value("outputSchema", &x.OutputSchema)
 	k.value("input", &x.Input)
 	k.value("arguments", &x.Arguments)
 	k.value("result", &x.Result)
@@ -84,6 +88,17 @@ func (k *cutter) text(field string, s *string) {
 		k.omit(field, []byte(whole), len(*s))
 	}
 	k.left -= len(*s)
+}
+
+// maxPlainName is how long a model's word for an id or a tool may be before it counts
+// as contents, in bytes.
+const maxPlainName = 128
+
+// name cuts what is no name, but a text in its place.
+func (k *cutter) name(field string, s *string) {
+	if len(*s) > maxPlainName {
+		k.text(field, s)
+	}
 }
 
 func (k *cutter) value(field string, v *json.RawMessage) {

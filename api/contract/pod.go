@@ -51,6 +51,12 @@ const (
 	// execution generation of a run.
 	LabelRunUID     = APIGroup + "/run-uid"
 	LabelGeneration = APIGroup + "/execution-generation"
+
+	// LabelPod is on every pod of the runtime: PodOfRun executes a run, PodOfCheck the
+	// tests of a Recipe.
+	LabelPod   = APIGroup + "/pod"
+	PodOfRun   = "run"
+	PodOfCheck = "check"
 )
 
 // BundlePath is the bundle's file in the pod.

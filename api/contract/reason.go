@@ -82,7 +82,9 @@ const (
 	ReasonReservedName   Reason = "ReservedName"
 	ReasonRecursive      Reason = "Recursive"
 	ReasonLimitsTooHigh  Reason = "LimitsTooHigh"
-	ReasonExpired        Reason = "Expired"
+	// ReasonTestsFailed is a Recipe of which a test failed.
+	ReasonTestsFailed Reason = "TestsFailed"
+	ReasonExpired     Reason = "Expired"
 )
 
 // Class says who can do something about a Reason, and whether a program may
@@ -122,7 +124,7 @@ var classes = map[Reason]Class{
 	ReasonEffectsAmbiguous: ClassRun, ReasonSuperseded: ClassRun,
 
 	ReasonDigestMismatch: ClassObject, ReasonSchemaInvalid: ClassObject, ReasonConstraintInvalid: ClassObject, ReasonBackendInvalid: ClassObject, ReasonNameConflict: ClassObject,
-	ReasonReservedName: ClassObject, ReasonRecursive: ClassObject, ReasonLimitsTooHigh: ClassObject, ReasonExpired: ClassObject,
+	ReasonReservedName: ClassObject, ReasonRecursive: ClassObject, ReasonLimitsTooHigh: ClassObject, ReasonExpired: ClassObject, ReasonTestsFailed: ClassObject,
 }
 
 // Class returns the one class of r, or "" for a Reason that this version does

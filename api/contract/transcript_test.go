@@ -204,6 +204,7 @@ func FuzzTranscript(f *testing.F) {
 func TestContents(t *testing.T) {
 	large := json.RawMessage(`"` + strings.Repeat("x", MaxContentBytes) + `"`)
 	long := strings.Repeat("ü", MaxContentBytes/2) + "!"
+	longest := strings.Repeat("n", maxPlainName)
 	gone := func(field string, whole string, kept int64) Omission {
 		return Omission{Field: field, Bytes: int64(len(whole)), Digest: Digest([]byte(whole)), Kept: kept}
 	}
@@ -236,6 +237,17 @@ func TestContents(t *testing.T) {
 			&EventContent{
 				Messages: []EventMessage{{Role: "user"}, {Role: "user"}}, ToolCalls: []ModelToolCall{{Name: "x"}},
 				Omitted: []Omission{gone("messages[0].text", "a", 0), gone("messages[1].text", "b", 0), gone("toolCalls[0].arguments", "{}", 0)},
+			},
+		},
+		"a name that is a text": {
+			&EventContent{ToolCalls: []ModelToolCall{{ID: "i", Name: long}, {ID: longest, Name: longest}, {ID: longest + "x"}}},
+			&EventContent{
+				ToolCalls: []ModelToolCall{{ID: "i", Name: strings.TrimSuffix(long, "!")}, {ID: longest, Name: longest}, {ID: longest + "x"}},
+				Omitted:   []Omission{gone("toolCalls[0].name", long, MaxContentBytes)},
+			},
+			&EventContent{
+				ToolCalls: []ModelToolCall{{ID: "i"}, {ID: longest, Name: longest}, {}},
+				Omitted:   []Omission{gone("toolCalls[0].name", long, 0), gone("toolCalls[2].id", longest+"x", 0)},
 			},
 		},
 	}

@@ -16,8 +16,8 @@ const (
 	MaxURLBytes = 2048
 	// MaxExpandedURLBytes bounds what Expand makes of one.
 	MaxExpandedURLBytes = 8192
-	// maxURLNames bounds the places of one template.
-	maxURLNames = 32
+	// MaxURLNames bounds the places of one template.
+	MaxURLNames = 32
 )
 
 // URLTemplate is the URL of an HTTP tool. In its path and query, {name} stands
@@ -124,8 +124,8 @@ func names(p []urlPiece) []string {
 
 // check holds the fixed text of a template to what Expand promises.
 func (t URLTemplate) check() error {
-	if n := len(t.PathNames()) + len(t.QueryNames()); n > maxURLNames {
-		return fmt.Errorf("the URL names %d arguments, more than %d", n, maxURLNames)
+	if n := len(t.PathNames()) + len(t.QueryNames()); n > MaxURLNames {
+		return fmt.Errorf("the URL names %d arguments, more than %d", n, MaxURLNames)
 	}
 	sample := func(urlPiece) string { return "x" }
 	path := join(t.path, sample)

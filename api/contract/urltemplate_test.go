@@ -59,7 +59,7 @@ func TestParseURLTemplate(t *testing.T) {
 		"backslash":                    {url: `https://a.example\@b.example/`, wantErr: "character"},
 		"invalid UTF-8":                {url: "https://a.example/\xff", wantErr: "character"},
 		"too long":                     {url: "https://a.example/" + strings.Repeat("x", MaxURLBytes), wantErr: "bytes"},
-		"too many":                     {url: "https://a.example/" + strings.Repeat("{x}/", maxURLNames+1), wantErr: "arguments"},
+		"too many":                     {url: "https://a.example/" + strings.Repeat("{x}/", MaxURLNames+1), wantErr: "arguments"},
 		"a name that is too long":      {url: "https://a.example/{" + strings.Repeat("x", 65) + "}", wantErr: "one argument's name"},
 		"upper case scheme is allowed": {url: "HTTPS://a.example/"},
 	}

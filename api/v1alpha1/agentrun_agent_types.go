@@ -33,7 +33,9 @@ type AgentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 65536",message="prompt may have at most 65536 bytes"
 	Prompt string `json:"prompt"`
 	// tools names every tool that the model's programs may call, as far as it is
-	// granted.
+	// granted. In protocol Tools the model may call them itself, too, and then also
+	// those that code may not: of any profile, with codeAct Deny, with approval
+	// Required, or deferred. None of them may be called like one of the recipes.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -41,8 +43,10 @@ type AgentSpec struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_-]{1,64}$`
 	Tools []string `json:"tools,omitempty"`
-	// recipes names the Recipes that the model is offered as one tool each, in protocol
-	// Tools.
+	// recipes names Recipes of the namespace. In protocol Tools the model is offered
+	// each as one tool, under its tool name and with its input schema; the run waits
+	// until all are Ready. The tools that they declare are pinned, too: together with
+	// tools at most 64, with one grant each. Protocol Code has no use for them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -50,7 +54,9 @@ type AgentSpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Recipes []string `json:"recipes,omitempty"`
 	// finalize is Direct: the first usable result of a program is the output; or
-	// Model: the model ends the run itself, after a program succeeded.
+	// Model: the model ends the run itself, after a program succeeded. It has no
+	// meaning in protocol Tools: there an answer that calls no tool ends the run, and
+	// its text is the output.
 	// +optional
 	// +kubebuilder:default=Direct
 	Finalize contract.Finalize `json:"finalize,omitempty"`

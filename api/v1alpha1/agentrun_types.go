@@ -178,6 +178,12 @@ type PinnedStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	Tools []string `json:"tools,omitempty"`
+	// codeAct is the switch of all programs when this generation was pinned.
+	// +optional
+	CodeAct *contract.Switch `json:"codeAct,omitempty"`
+	// recipes is the switch of Recipes when this generation was pinned.
+	// +optional
+	Recipes *contract.Switch `json:"recipes,omitempty"`
 }
 
 // PinnedRecipeStatus names the pinned Recipe exactly.

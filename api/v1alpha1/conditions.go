@@ -17,8 +17,13 @@ const (
 	ConditionSourceVerified = "SourceVerified"
 	// ConditionSchemaValid is True when every schema of the object compiles.
 	ConditionSchemaValid = "SchemaValid"
+	// ConditionTestsPassed is True when every test of a Recipe passed, or there are none.
+	ConditionTestsPassed = "TestsPassed"
 	// ConditionToolsResolved is True when every declared tool has a usable grant.
 	ConditionToolsResolved = "ToolsResolved"
+	// ConditionEnabled is True when runs may execute Recipes in the Recipe's
+	// namespace. It is no part of Ready, which is about the Recipe itself.
+	ConditionEnabled = "Enabled"
 	// ConditionPinned is True when all that a run may see is in its immutable ConfigMap.
 	ConditionPinned = "Pinned"
 	// ConditionCatalogueComplete is True when the catalogue of a run with its own code,
@@ -38,6 +43,7 @@ const (
 	ReasonVerified  = "Verified"
 	ReasonValid     = "Valid"
 	ReasonResolved  = "Resolved"
+	ReasonEnabled   = "Enabled"
 	ReasonPinned    = "Pinned"
 	ReasonPending   = "Pending"
 	ReasonWaiting   = "Waiting"
@@ -49,6 +55,19 @@ const (
 	// answer in spec.resolutions.
 	ReasonAwaitingApproval = "AwaitingApproval"
 	ReasonAwaitingResult   = "AwaitingResult"
+)
+
+// Reasons of ConditionTestsPassed that are no failure.
+const (
+	ReasonPassed  = "Passed"
+	ReasonNoTests = "NoTests"
+	// ReasonSkipped says that the operator does not run tests.
+	ReasonSkipped = "Skipped"
+	// ReasonNotRun says that something else is wrong with the recipe, and that its
+	// tests are run when that is mended.
+	ReasonNotRun = "NotRun"
+	// ReasonQueued says that as many check pods run as the operator allows.
+	ReasonQueued = "Queued"
 )
 
 // Reasons of ConditionCatalogueComplete, one for each step of a catalogue.
@@ -66,6 +85,12 @@ const (
 	LabelRunUID = contract.LabelRunUID
 	// LabelGeneration is the execution generation.
 	LabelGeneration = contract.LabelGeneration
+	// LabelRecipe is the name of the Recipe, on its check pods and their ConfigMaps (cut
+	// to 63 bytes), and LabelRecipeUID its UID.
+	LabelRecipe    = "codeact.dev/recipe"
+	LabelRecipeUID = "codeact.dev/recipe-uid"
+	// AnnotationCheckDigest is the digest of what a check pod runs, on it and its ConfigMap.
+	AnnotationCheckDigest = "codeact.dev/check-digest"
 	// AnnotationExecutionDigest is the digest of what the spec asked for, on the
 	// ConfigMap and the pod: it tells which spec a pod executes when the status
 	// write that should have said so was lost.
@@ -75,6 +100,13 @@ const (
 	AnnotationTraceParent = "codeact.dev/traceparent"
 	// AnnotationBundleDigest is the digest of the pinned bundle, on the ConfigMap and the pod.
 	AnnotationBundleDigest = "codeact.dev/bundle-digest"
+)
+
+// Annotations of a Namespace that take the place of the operator's switches, where
+// it lets them: "true" or "false". Anything else means false.
+const (
+	AnnotationCodeActEnabled = "codeact.dev/codeact-enabled"
+	AnnotationRecipesEnabled = "codeact.dev/recipes-enabled"
 )
 
 // IsReady reports whether the conditions say Ready about exactly this generation.

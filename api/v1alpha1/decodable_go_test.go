@@ -55,6 +55,8 @@ var own = map[reflect.Type]func(apiextensionsv1.JSONSchemaProps) bool{
 	},
 	// It takes every number as it is spelled (TestNumber).
 	reflect.TypeFor[v1alpha1.Number](): func(s apiextensionsv1.JSONSchemaProps) bool { return s.Type == "number" },
+	// It takes every JSON as it is.
+	reflect.TypeFor[json.RawMessage](): func(apiextensionsv1.JSONSchemaProps) bool { return true },
 	// TestSpecsAreDecodable looks at the quantities in it.
 	reflect.TypeFor[corev1.ResourceList](): func(apiextensionsv1.JSONSchemaProps) bool { return true },
 }

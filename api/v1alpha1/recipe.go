@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
@@ -50,20 +51,23 @@ func (r *Recipe) OutputSchema() json.RawMessage { return rawJSON(r.Spec.OutputSc
 func (r *Recipe) SourceDigest() string { return contract.Digest([]byte(r.Spec.Source)) }
 
 // ManifestDigest returns the digest of all that the recipe is to its users: its
-// effective name, description, source, schemas, tools and limits. Two spellings
-// of one recipe have one digest.
+// effective name, description, source, schemas, tools, limits and tests. Two
+// spellings of one recipe have one digest; a recipe without tests has the one that
+// it had before there were any.
 func (r *Recipe) ManifestDigest() (string, error) {
 	b, err := contract.Canonical(struct {
-		ToolName     string           `json:"toolName"`
-		Description  string           `json:"description"`
-		SourceDigest string           `json:"sourceDigest"`
-		InputSchema  json.RawMessage  `json:"inputSchema"`
-		OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
-		Tools        []string         `json:"tools"`
-		Limits       *contract.Limits `json:"limits,omitempty"`
+		ToolName     string             `json:"toolName"`
+		Description  string             `json:"description"`
+		SourceDigest string             `json:"sourceDigest"`
+		InputSchema  json.RawMessage    `json:"inputSchema"`
+		OutputSchema json.RawMessage    `json:"outputSchema,omitempty"`
+		Tools        []string           `json:"tools"`
+		Limits       *contract.Limits   `json:"limits,omitempty"`
+		Tests        []contract.Fixture `json:"tests,omitempty"`
 	}{
 		r.EffectiveToolName(), r.Spec.Description, r.SourceDigest(), r.InputSchema(), r.OutputSchema(),
 		slices.Sorted(slices.Values(r.Spec.Tools)), r.Spec.Limits,
+		slices.SortedFunc(slices.Values(r.Spec.Tests), func(a, b contract.Fixture) int { return strings.Compare(a.Name, b.Name) }),
 	})
 	if err != nil {
 		return "", err

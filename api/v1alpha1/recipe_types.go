@@ -56,6 +56,14 @@ type RecipeSpec struct {
 	// limits lowers the operator's limits for this program.
 	// +optional
 	Limits *contract.Limits `json:"limits,omitempty"`
+
+	// tests are run before the recipe turns Ready: its program under its limits, with
+	// a script in the place of every tool. All of them together have at most 256 KiB.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Tests []contract.Fixture `json:"tests,omitempty"`
 }
 
 // RecipeTool says whether one declared tool can be called.
@@ -112,8 +120,11 @@ type RecipeStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Tools []RecipeTool `json:"tools,omitempty"`
-	// conditions are Ready, SourceVerified, SchemaValid, ToolsResolved and, while
-	// True, Reconciling and Stalled.
+	// tests says what came of spec.tests.
+	// +optional
+	Tests *RecipeTests `json:"tests,omitempty"`
+	// conditions are Ready, SourceVerified, SchemaValid, TestsPassed, ToolsResolved
+	// and, while True, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -128,6 +139,7 @@ type RecipeStatus struct {
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.toolName`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Tests",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="TestsPassed")].reason`
 // +kubebuilder:printcolumn:name="Digest",type=string,priority=1,JSONPath=`.status.sourceDigest`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -141,6 +141,9 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 // judge gives every ToolGrant and Recipe the verdict of its controller. Which
 // grants are not Ready, and why, it tells: there are no conditions to look at.
 func (l *localRun) judge() {
+	// Tests are for codeact recipe test.
+	op := l.op
+	op.RecipeTests.Run = false
 	for i := range l.m.grants {
 		s := toolgrant.Snapshot{Now: l.now(), Grant: &l.m.grants[i], Others: l.m.grants}
 		p := toolgrant.Decide(s)
@@ -152,7 +155,7 @@ func (l *localRun) judge() {
 	for i := range l.m.recipes {
 		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}
 		s.NamespaceLabels = l.m.namespaces[s.Recipe.Namespace]
-		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(l.op, s))
+		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(op, s))
 	}
 }
 

@@ -44,7 +44,7 @@ Other keys are refused. Paths are seen from the recipe's folder and lead nowhere
 			return errors.New("recipe: name a subcommand")
 		},
 	}
-	c.AddCommand(newRecipeLint(), newRecipeRender(), newRecipeDigest(), newRecipeNew(), newRecipeTest())
+	c.AddCommand(newRecipeLint(), newRecipeRender(), newRecipeDigest(), newRecipeNew(), newRecipeTest(), newRecipeFromRun())
 	return c
 }
 

@@ -46,23 +46,23 @@ type importFlags struct {
 func newToolImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import",
-		Short: "Write ToolGrants for review, from an MCP server",
-		Long: `Write ToolGrants for review, from an MCP server.
+		Short: "Write ToolGrants for review, from an MCP server or an OpenAPI document",
+		Long: `Write ToolGrants for review, from an MCP server or an OpenAPI document.
 
 The grants are written to the standard output as YAML. Each one declares its tool
 as the source does, passes the API server's own checks and the controller's, and
 is closed: its notAfter has passed, so that no run gets the tool before somebody
 has looked at every REVIEW and moved it. Effects are guessed, from the hints of the
-server. What a grant cannot express is left out and said
-on the standard error. The exit code is 1 when a tool that was named, or every
+server or the method of the operation. What a grant cannot express is left out and
+said on the standard error. The exit code is 1 when a tool that was named, or every
 tool, was left out.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_ = cmd.Help()
-			return errors.New("tool import: name a source: mcp")
+			return errors.New("tool import: name a source: mcp or openapi")
 		},
 	}
-	c.AddCommand(newImportMCP())
+	c.AddCommand(newImportMCP(), newImportOpenAPI())
 	return c
 }
 

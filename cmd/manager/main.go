@@ -58,7 +58,8 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 	})
 	f.Func("runtime-command", "program of the image and its arguments, split at blanks (default /runtime); empty is the image's entry point",
 		func(s string) error { op.Runtime.Command = strings.Fields(s); return nil })
-	f.BoolVar(&op.Enabled, "codeact-enabled", op.Enabled, "let runs start; without it every new run ends as Disabled")
+	bindSwitch(f, &op.CodeAct, "codeact", "programs, of whatever kind of run,")
+	bindSwitch(f, &op.Recipes, "recipes", "recipes, of runs and of agents,")
 	f.Func("limit-default", "name=value: the limit of programs that ask for none (repeatable)", limit(&op.Defaults))
 	f.Func("limit-ceiling", "name=value: the highest limit that a recipe or run may ask for (repeatable)", limit(&op.Ceilings))
 	f.Func("codeact-default", "Allow or Deny: what a tool's codeAct: Inherit means (default Allow)", func(s string) error {
@@ -69,6 +70,14 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 		op.HardDeny = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 		return nil
 	})
+	f.Func("recipe-tests", "Run or Skip: whether the tests of a Recipe run before it turns Ready (default Run)", func(s string) error {
+		if s != "Run" && s != "Skip" {
+			return fmt.Errorf("want Run or Skip")
+		}
+		op.RecipeTests.Run = s == "Run"
+		return nil
+	})
+	f.IntVar(&op.RecipeTests.Pods, "recipe-test-pods", op.RecipeTests.Pods, "how many pods may run tests of Recipes at once, in all namespaces")
 	f.StringVar(&op.Runtime.TraceEndpoint, "trace-endpoint", "", "URL of the OpenTelemetry collector that runtime pods send spans to, by OTLP over HTTP (such as http://collector.tracing:4318); without it nothing is traced")
 	bindEgress(f, &op.Egress)
 	f.IntVar(&o.Concurrency, "concurrency", 4, "how many objects of one kind are looked at at once")
@@ -78,6 +87,13 @@ func bind(f *flag.FlagSet, o *controllers.Options, qps *float64, burst *int) {
 	f.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" switches them off`)
 	f.BoolVar(&o.LeaderElection, "leader-elect", false, "let only one of several managers act")
 	f.StringVar(&o.LeaderNamespace, "leader-election-namespace", "", "namespace of the lease; the manager's own by default")
+}
+
+// bindSwitch declares the two flags of one switch.
+func bindSwitch(f *flag.FlagSet, s *settings.Switch, name, what string) {
+	f.BoolVar(&s.Enabled, name+"-enabled", s.Enabled, "let "+what+" run; without it such new runs end as Disabled")
+	f.BoolVar(&s.AllowNamespaceOverride, name+"-allow-namespace-override", s.AllowNamespaceOverride,
+		"let the annotation codeact.dev/"+name+`-enabled of a namespace ("true" or "false") take the place of --`+name+"-enabled there")
 }
 
 // bindEgress declares the flags about how runs reach their tools.

@@ -23,6 +23,7 @@ func TestFlags(t *testing.T) {
 		"all": {
 			args: []string{
 				"--runtime-image=x:1", "--runtime-image-pull-policy=Never", "--runtime-command=/bin/runtime --x", "--codeact-enabled=false",
+				"--codeact-allow-namespace-override", "--recipes-enabled=false", "--recipes-allow-namespace-override",
 				"--limit-default=heapBytes=1048576", "--limit-default", "childCalls=0", "--limit-ceiling=wallClockMs=60000",
 				"--codeact-default=Deny", "--hard-deny=a,b", "--concurrency=9", "--metrics-bind-address=0",
 				"--health-probe-bind-address=:1", "--leader-elect", "--leader-election-namespace=ns",
@@ -31,7 +32,8 @@ func TestFlags(t *testing.T) {
 			want: func(o *controllers.Options) {
 				none := int64(0)
 				o.Operator.Runtime = settings.Runtime{Image: "x:1", PullPolicy: corev1.PullNever, Command: []string{"/bin/runtime", "--x"}}
-				o.Operator.Enabled, o.Operator.CodeActDefault = false, contract.CodeActDeny
+				o.Operator.CodeAct, o.Operator.Recipes = settings.Switch{AllowNamespaceOverride: true}, settings.Switch{AllowNamespaceOverride: true}
+				o.Operator.CodeActDefault = contract.CodeActDeny
 				o.Operator.HardDeny = []string{"a", "b"}
 				o.Operator.Defaults.HeapBytes, o.Operator.Defaults.ChildCalls = 1<<20, &none
 				o.Operator.Ceilings.WallClockMs = 60000

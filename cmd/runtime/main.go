@@ -1,12 +1,15 @@
 // Command runtime is what runs in a runtime pod.
 //
 //	runtime [run]             execute the bundle that is mounted into the pod
+//	runtime check [IN OUT]    run the tests of the recipe that is mounted into the pod,
+//	                          or in file IN, and write what came of them for the kubelet,
+//	                          or into file OUT
 //	runtime precompile DIR    write the sandbox's compilation cache into DIR
 //	runtime verify-cache DIR  fail if the sandbox would not start from DIR
 //
 // Exit codes of run: 0 the execution succeeded, 1 it failed, 2 it was not
-// claimed and nothing was executed. The other two: 0, or 1 on failure. Wrong
-// usage is 2.
+// claimed and nothing was executed. Of check: 0 the tests have run, whatever came of
+// them, 1 there is no report. The other two: 0, or 1 on failure. Wrong usage is 2.
 package main
 
 import (
@@ -20,6 +23,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/runtime/broker/backend/egress"
+	"github.com/codeact-dev/codeact-operator/runtime/check"
 	"github.com/codeact-dev/codeact-operator/runtime/report"
 	"github.com/codeact-dev/codeact-operator/runtime/run"
 	"github.com/codeact-dev/codeact-operator/sandbox"
@@ -31,12 +35,16 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 	switch {
 	case len(args) == 0, len(args) == 1 && args[0] == "run":
 		return pod(ctx, out, errs)
+	case len(args) == 1 && args[0] == contract.CheckCommand:
+		return tests(ctx, contract.CheckPath(), contract.TerminationPath, errs)
+	case len(args) == 3 && args[0] == contract.CheckCommand:
+		return tests(ctx, args[1], args[2], errs)
 	case len(args) == 2 && args[0] == "precompile":
 		return said(errs, sandbox.Precompile(ctx, args[1]))
 	case len(args) == 2 && args[0] == "verify-cache":
 		return said(errs, sandbox.VerifyCache(ctx, args[1]))
 	}
-	_, _ = fmt.Fprintln(errs, "usage: runtime [run | precompile DIR | verify-cache DIR]")
+	_, _ = fmt.Fprintln(errs, "usage: runtime [run | check [IN OUT] | precompile DIR | verify-cache DIR]")
 	return 2
 }
 
@@ -60,6 +68,14 @@ func pod(ctx context.Context, out, errs io.Writer) int {
 		Trace: os.Getenv(contract.EnvTraceEndpoint) != "",
 		Now:   time.Now,
 		Stop:  stopped(),
+	})
+}
+
+func tests(ctx context.Context, in, out string, errs io.Writer) int {
+	return check.Run(ctx, check.Config{
+		Path: in, Digest: os.Getenv(contract.EnvCheckDigest),
+		TerminationPath: out, CacheDir: contract.CacheDir,
+		Log: errs, Now: time.Now, Stop: stopped(),
 	})
 }
 

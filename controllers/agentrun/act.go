@@ -3,7 +3,6 @@ package agentrun
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 )
 
 // act is the only writer of anything but the status. Before it writes, it makes
@@ -43,7 +43,7 @@ func (r *Reconciler) act(ctx context.Context, s Snapshot, p Plan) (Done, error) 
 
 // fresh reports whether the run on the API server is the one that was looked at.
 func (r *Reconciler) fresh(ctx context.Context, run *v1alpha1.AgentRun) (bool, error) {
-	live, err := get(ctx, r.Reader, client.ObjectKeyFromObject(run), &v1alpha1.AgentRun{})
+	live, err := runtimepod.Get(ctx, r.Reader, client.ObjectKeyFromObject(run), &v1alpha1.AgentRun{})
 	if err != nil {
 		return false, fmt.Errorf("get the run: %w", err)
 	}
@@ -64,19 +64,19 @@ func (r *Reconciler) stop(ctx context.Context, pod *corev1.Pod) error {
 // judged, is alive before the next generation opens.
 func (r *Reconciler) confirmEnd(ctx context.Context, s Snapshot, p Plan) (Done, error) {
 	key := client.ObjectKey{Namespace: s.Run.Namespace, Name: Name(s.Run, p.Generation)}
-	pod, err := get(ctx, r.Reader, key, &corev1.Pod{})
+	pod, err := runtimepod.Get(ctx, r.Reader, key, &corev1.Pod{})
 	if err != nil {
 		return Done{}, fmt.Errorf("get the pod: %w", err)
 	}
 	judged := s.Pod != nil && pod != nil && s.Pod.UID == pod.UID
-	return Done{Stale: ours(s.Run, pod) && !podEnded(pod) && !judged}, nil
+	return Done{Stale: ours(s.Run, pod) && !runtimepod.Ended(pod) && !judged}, nil
 }
 
 // launch makes, in this order, the identity of runtime pods, the pin and the
 // pod. Each step is one that an earlier try may have done already.
 func (r *Reconciler) launch(ctx context.Context, run *v1alpha1.AgentRun, pin *Pin) (Done, error) {
 	var done Done
-	if err := r.ensureIdentity(ctx, run.Namespace); err != nil {
+	if err := runtimepod.EnsureIdentity(ctx, r.Client, run.Namespace); err != nil {
 		return r.refused(done, err)
 	}
 	if run.Status.Pinned == nil {
@@ -108,7 +108,7 @@ func (r *Reconciler) createPin(ctx context.Context, run *v1alpha1.AgentRun, pin 
 		return nil, fmt.Errorf("create ConfigMap %s: %w", pin.Name, err)
 	}
 	key := client.ObjectKey{Namespace: run.Namespace, Name: pin.Name}
-	cm, err := get(ctx, r.Reader, key, &corev1.ConfigMap{})
+	cm, err := runtimepod.Get(ctx, r.Reader, key, &corev1.ConfigMap{})
 	if err != nil || cm == nil {
 		return nil, fmt.Errorf("get ConfigMap %s, which exists: %w", pin.Name, orGone(err))
 	}
@@ -130,14 +130,14 @@ func orGone(err error) error {
 // adopt looks at the pod that has the derived name already: an earlier try of
 // the same launch made it, or it is in the way.
 func (r *Reconciler) adopt(ctx context.Context, run *v1alpha1.AgentRun, pin *Pin, done Done) (Done, error) {
-	pod, err := get(ctx, r.Reader, client.ObjectKey{Namespace: run.Namespace, Name: pin.Name}, &corev1.Pod{})
+	pod, err := runtimepod.Get(ctx, r.Reader, client.ObjectKey{Namespace: run.Namespace, Name: pin.Name}, &corev1.Pod{})
 	switch {
 	case err != nil || pod == nil:
 		return done, fmt.Errorf("get pod %s, which exists: %w", pin.Name, orGone(err))
 	case !ours(run, pod):
 		done.Refused = &Refusal{Reason: v1alpha1.ReasonWaiting,
 			Message: fmt.Sprintf("pod %s exists and was not launched for this run; delete it", pod.Name)}
-	case pod.Annotations[v1alpha1.AnnotationBundleDigest] != pin.Digest || pod.DeletionTimestamp != nil || podEnded(pod):
+	case pod.Annotations[v1alpha1.AnnotationBundleDigest] != pin.Digest || pod.DeletionTimestamp != nil || runtimepod.Ended(pod):
 		done.Stale = true
 	default:
 		done.Launched = true
@@ -148,27 +148,9 @@ func (r *Reconciler) adopt(ctx context.Context, run *v1alpha1.AgentRun, pin *Pin
 // refused turns a refusal by quota or policy into something to wait for; what
 // may be a hiccup stays an error, and is tried again soon. No error is none.
 func (r *Reconciler) refused(done Done, err error) (Done, error) {
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		done.Refused = &Refusal{Reason: v1alpha1.ReasonWaiting, Message: "the namespace is being deleted"}
-		return done, nil
-	case apierrors.IsForbidden(err) && isQuota(err.Error()):
-		done.Refused = &Refusal{Reason: string(contract.ReasonQuotaExceeded), Message: err.Error()}
-		return done, nil
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		done.Refused = &Refusal{Reason: v1alpha1.ReasonWaiting, Message: "the API server refuses to launch the run: " + err.Error()}
+	if reason, message := runtimepod.Refused(err, "the run"); reason != "" {
+		done.Refused = &Refusal{Reason: reason, Message: message}
 		return done, nil
 	}
 	return done, err
-}
-
-// isQuota tells the refusals of ResourceQuota and LimitRange, which say
-// Forbidden like any other, by the words of the two admission plugins.
-func isQuota(msg string) bool {
-	for _, w := range []string{"exceeded quota", "failed quota", "unknown for quota", " usage per ", "limit to request ratio"} {
-		if strings.Contains(msg, w) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
@@ -34,9 +35,6 @@ const IndexWaiting = "waiting"
 func Waiting(run *v1alpha1.AgentRun) bool {
 	return !isFinished(run) && run.Status.Launches == 0
 }
-
-// retryQuota is how long a launch that was refused waits for the next try.
-const retryQuota = 5 * time.Second
 
 // Reconciler brings AgentRuns to their end.
 type Reconciler struct {
@@ -56,9 +54,6 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create
-// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=codeact-runtime
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile looks, decides, does and tells.
@@ -91,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, run *v1alpha1.AgentRun) (ctr
 		return ctrl.Result{}, failed
 	}
 	if done.Refused != nil && !isFinished(after) {
-		return ctrl.Result{RequeueAfter: retryQuota}, nil
+		return ctrl.Result{RequeueAfter: runtimepod.RetryQuota}, nil
 	}
 	return ctrl.Result{RequeueAfter: p.RequeueAfter}, nil
 }
@@ -126,7 +121,7 @@ func tooLarge(err error) bool {
 
 // SetupWithManager registers the reconciler. The runs that wait are looked at
 // again whenever a recipe or a grant of their namespace changes, a grant that
-// another namespace offers, or their namespace's labels.
+// another namespace offers, or their namespace's labels or switches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
@@ -136,7 +131,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.waiting), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.AgentRun](r.Client, r))
 }

@@ -34,8 +34,8 @@ var afterLaunch = []check{
 // answers.
 var beforeLaunch = []check{
 	cancelledBeforeStart,
-	disabled,
 	pinnedBefore,
+	disabled,
 	inputFarTooLarge,
 	limitsTooHigh,
 	sourceRefused,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 )
 
 // maxLaunches bounds the pods of one execution generation.
@@ -84,7 +85,7 @@ func pendingSince(l *look) string {
 	if c := l.succeeded(); c.Reason == v1alpha1.ReasonPending {
 		return c.Message
 	}
-	return podTrouble(l.pod, l.Now)
+	return runtimepod.Trouble(l.pod, l.Now)
 }
 
 // lost answers for a pod that is gone, or ended, without a verified report.
@@ -119,13 +120,13 @@ func underWay(l *look) *Plan {
 		}
 		return p
 	}
-	if why := podTrouble(l.pod, l.Now); why != "" {
+	if why := runtimepod.Trouble(l.pod, l.Now); why != "" {
 		p.Reason, p.Message = v1alpha1.ReasonPending, why
-		if c := l.succeeded(); c.Reason == v1alpha1.ReasonPending && sameTrouble(c.Message, why) {
+		if c := l.succeeded(); c.Reason == v1alpha1.ReasonPending && runtimepod.SameTrouble(c.Message, why) {
 			p.Message = c.Message
 		}
 	}
-	if left := startsBy(l.pod).Sub(l.Now); left > 0 {
+	if left := runtimepod.StartsBy(l.pod).Sub(l.Now); left > 0 {
 		p.RequeueAfter = min(p.RequeueAfter, left)
 	}
 	return p

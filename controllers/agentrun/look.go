@@ -9,6 +9,7 @@ import (
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 )
 
@@ -125,7 +126,7 @@ func (l *look) endAsked() string {
 // its deadline it cannot, even when its node does not answer: the runtime ends
 // itself in time, and the API server takes no report of it.
 func (l *look) alive() bool {
-	return l.pod != nil && !podEnded(l.pod) && l.Now.Before(l.goneBy())
+	return l.pod != nil && !runtimepod.Ended(l.pod) && l.Now.Before(l.goneBy())
 }
 
 // startTime is when this generation began to wait.

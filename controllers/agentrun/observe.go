@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/toolgrant"
 )
 
@@ -20,7 +21,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 	s := Snapshot{Now: r.Clock.Now(), Run: run}
 	name := client.ObjectKey{Namespace: run.Namespace, Name: Name(run, currentGeneration(run))}
 	var err error
-	if s.Pod, err = get(ctx, r.Client, name, &corev1.Pod{}); err != nil {
+	if s.Pod, err = runtimepod.Get(ctx, r.Client, name, &corev1.Pod{}); err != nil {
 		return s, fmt.Errorf("get the pod: %w", err)
 	}
 	if isFinished(run) {
@@ -29,7 +30,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 	if s.Pod == nil && run.Status.PodName != "" {
 		// The cache may not have seen the pod yet. That a pod is gone is only
 		// believed from the API server.
-		if s.Pod, err = get(ctx, r.Reader, name, &corev1.Pod{}); err != nil {
+		if s.Pod, err = runtimepod.Get(ctx, r.Reader, name, &corev1.Pod{}); err != nil {
 			return s, fmt.Errorf("get the pod: %w", err)
 		}
 	}
@@ -38,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 		pod = nil
 	}
 	if want := pinnedDigest(run, pod); want != "" && (pod == nil || run.Status.Pinned == nil) {
-		if s.Pin, err = get(ctx, r.Reader, name, &corev1.ConfigMap{}); err != nil {
+		if s.Pin, err = runtimepod.Get(ctx, r.Reader, name, &corev1.ConfigMap{}); err != nil {
 			return s, fmt.Errorf("get the pinned ConfigMap: %w", err)
 		}
 	}
@@ -52,15 +53,19 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.AgentRun) (Snaps
 // and never again after that.
 func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 	var err error
+	// A cache that is late would start what was switched off before the run came.
+	if s.NamespaceAnnotations, err = enable.Annotations(ctx, r.Reader, r.Operator, s.Run.Namespace); err != nil {
+		return err
+	}
 	if ref := s.Run.Spec.Recipe; ref != nil {
 		key := client.ObjectKey{Namespace: s.Run.Namespace, Name: ref.Name}
-		if s.Recipe, err = get(ctx, r.Client, key, &v1alpha1.Recipe{}); err != nil {
+		if s.Recipe, err = runtimepod.Get(ctx, r.Client, key, &v1alpha1.Recipe{}); err != nil {
 			return fmt.Errorf("get the Recipe: %w", err)
 		}
 	}
 	if a := s.Run.Spec.Agent; a != nil {
 		for _, name := range a.Recipes {
-			r, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Run.Namespace, Name: name}, &v1alpha1.Recipe{})
+			r, err := runtimepod.Get(ctx, r.Client, client.ObjectKey{Namespace: s.Run.Namespace, Name: name}, &v1alpha1.Recipe{})
 			if err != nil {
 				return fmt.Errorf("get the Recipe: %w", err)
 			}
@@ -95,17 +100,4 @@ func (r *Reconciler) observeAuthority(ctx context.Context, s *Snapshot) error {
 		s.NamespaceLabels = models.NamespaceLabels
 	}
 	return err
-}
-
-// get returns nil for an object that is absent.
-func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, into T) (T, error) {
-	err := c.Get(ctx, key, into)
-	if err == nil {
-		return into, nil
-	}
-	var none T
-	if apierrors.IsNotFound(err) {
-		return none, nil
-	}
-	return none, err
 }

@@ -83,6 +83,20 @@ func TestDecideWaitsForAnAnswer(t *testing.T) {
 		"the pod is lost": {
 			func(f *flight) { f.claim(approval).gone() }, agentrun.VerbSettle, "Interrupted", "", "",
 		},
+		"the pod is lost, and an earlier call may have happened": {
+			func(f *flight) { f.claim(both(approval, transfer(contract.CallDispatched))).gone() }, agentrun.VerbSettle, "EffectsAmbiguous", "", "",
+		},
+		"the pod is lost with the call in its journal": {
+			func(f *flight) { f.claim(both(approval, transfer(contract.CallAwaiting))).gone() }, agentrun.VerbSettle, "Interrupted", "", "",
+		},
+		"cancelled, and the pod is gone": {
+			func(f *flight) { f.claim(approval).gone(); f.run.Spec.Cancel = true }, agentrun.VerbSettle, "Cancelled", "", "",
+		},
+		"the end by the termination message": {
+			func(f *flight) {
+				f.claim(approval).says("Completed", 0, both(approval, succeed))
+			}, agentrun.VerbSettle, "Succeeded", "", "",
+		},
 		"the end, whatever the report still says": {
 			func(f *flight) { f.claim(both(approval, succeed)) }, agentrun.VerbSettle, "Succeeded", "", "",
 		},
@@ -104,6 +118,9 @@ func TestDecideWaitsForAnAnswer(t *testing.T) {
 			}
 			if after.Status.ObservedGeneration != f.run.Generation || after.Status.ExecutionGeneration != 1 {
 				t.Errorf("generations %d and %d", after.Status.ObservedGeneration, after.Status.ExecutionGeneration)
+			}
+			if e := after.Status.Execution; p.Verb == agentrun.VerbSettle && e != nil && len(e.Pending) > 0 {
+				t.Errorf("the report of an ended run still has %+v wait", e.Pending)
 			}
 			if n := len(after.Status.Pending); n > 0 && !meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionReconciling) {
 				t.Error("a run that waits is not Reconciling")

@@ -31,6 +31,8 @@ func newPin(l *look) (*Pin, error) {
 		TimeoutMs: l.Run.Timeout().Milliseconds(),
 		Tools:     []contract.PinnedTool{},
 		Operator:  l.op.Egress,
+		CodeAct:   l.codeAct().Switch,
+		Recipes:   l.recipes().Switch,
 	}
 	// Nobody's run fails for a trace: what is no traceparent is left out.
 	if parent := l.Run.Annotations[v1alpha1.AnnotationTraceParent]; contract.ValidTraceParent(parent) {
@@ -137,7 +139,9 @@ func (p *Pin) annotations() map[string]string {
 
 // Status says in the run's status what is pinned.
 func (p *Pin) Status() *v1alpha1.PinnedStatus {
-	st := &v1alpha1.PinnedStatus{ConfigMap: p.Name, Digest: p.Digest, Model: modelStatus(p.Bundle.Agent)}
+	st := &v1alpha1.PinnedStatus{
+		ConfigMap: p.Name, Digest: p.Digest, Model: modelStatus(p.Bundle.Agent), CodeAct: &p.Bundle.CodeAct, Recipes: &p.Bundle.Recipes,
+	}
 	if r := p.Bundle.Recipe; r != nil {
 		st.Recipe = &v1alpha1.PinnedRecipeStatus{Name: r.Name, UID: r.UID, Generation: r.Generation, ManifestDigest: r.ManifestDigest}
 	}

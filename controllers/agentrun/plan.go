@@ -20,6 +20,9 @@ type Snapshot struct {
 	Recipe *v1alpha1.Recipe
 	// NamespaceLabels are those of the run's namespace.
 	NamespaceLabels map[string]string
+	// NamespaceAnnotations are those of the run's namespace that may switch it on or
+	// off. They are only there where the operator lets them.
+	NamespaceAnnotations map[string]string
 	// Recipes are Recipes of the run's namespace; only those that have the tool name
 	// of a tool that the program asks for matter.
 	Recipes []v1alpha1.Recipe

@@ -4,70 +4,36 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 )
 
-const (
-	// runtimeUser is the user and group of the runtime: nobody in particular.
-	runtimeUser = 65532
-	// tokenSeconds is how long a projected token lasts; the kubelet renews it.
-	tokenSeconds = 3600
-	// memoryHeadroom is what the runtime needs beside heap and stack, in bytes.
-	memoryHeadroom = 64 << 20
-)
+// tokenSeconds is how long a projected token lasts; the kubelet renews it.
+const tokenSeconds = 3600
 
 // NewPod returns the one pod that executes the pin.
 func NewPod(rt settings.Runtime, run *v1alpha1.AgentRun, pin *Pin) *corev1.Pod {
-	no, yes, user, grace := false, true, int64(runtimeUser), int64(contract.PodGraceSeconds)
-	deadline := int64((run.Timeout() + podSlack + time.Second - 1) / time.Second)
 	volumes, mounts := volumesOf(pin)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: run.Namespace, Name: pin.Name,
-			Labels:          labelsOf(run, pin.Bundle.Run.Generation),
-			Annotations:     pin.annotations(),
-			OwnerReferences: ownedBy(run),
-		},
-		Spec: corev1.PodSpec{
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			ServiceAccountName:            contract.RuntimeServiceAccount,
-			AutomountServiceAccountToken:  &yes,
-			EnableServiceLinks:            &no,
-			ActiveDeadlineSeconds:         &deadline,
-			TerminationGracePeriodSeconds: &grace,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name:                     contract.RuntimeContainer,
-				Image:                    rt.Image,
-				Command:                  rt.Command,
-				ImagePullPolicy:          rt.PullPolicy,
-				Resources:                resourcesOf(run, pin.Bundle),
-				VolumeMounts:             mounts,
-				TerminationMessagePath:   contract.TerminationPath,
-				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-			Volumes: volumes,
-		},
-	}
-	c := &pod.Spec.Containers[0]
-	c.Env = slices.Concat(envOf(pin, c.Resources), tracingOf(rt), proxyOf(rt.Proxy, pin.Bundle.Operator))
+	r := resourcesOf(run, pin.Bundle)
+	pod := runtimepod.New(rt, runtimepod.Shape{
+		Namespace: run.Namespace, Name: pin.Name,
+		Labels:      labelsOf(run, pin.Bundle.Run.Generation),
+		Annotations: pin.annotations(),
+		Owner:       ownedBy(run)[0],
+		Token:       true,
+		Deadline:    run.Timeout() + podSlack,
+		Command:     rt.Command,
+		Env:         slices.Concat(envOf(pin, r), tracingOf(rt), proxyOf(rt.Proxy, pin.Bundle.Operator)),
+		Resources:   r,
+		Volumes:     volumes, Mounts: mounts,
+	})
+	pod.Labels[contract.LabelPod] = contract.PodOfRun
 	place(&pod.Spec, run.Spec.Pod)
 	return pod
 }
@@ -86,16 +52,11 @@ func envOf(pin *Pin, r corev1.ResourceRequirements) []corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: p}}}
 	}
-	env := []corev1.EnvVar{
+	return append([]corev1.EnvVar{
 		{Name: contract.EnvBundleDigest, Value: pin.Digest},
 		field(contract.EnvPodName, "metadata.name"),
 		field(contract.EnvPodUID, "metadata.uid"),
-	}
-	if m, ok := r.Limits[corev1.ResourceMemory]; ok {
-		// The collector works harder near the container's limit instead of being killed at it.
-		env = append(env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(m.Value()/10*9, 10)})
-	}
-	return env
+	}, runtimepod.MemoryEnv(r)...)
 }
 
 // tracingOf names the collector of traces, if there is one.
@@ -186,43 +147,16 @@ func credential(a contract.Auth) *corev1.VolumeProjection {
 	return nil
 }
 
-// resourcesOf are the tenant's, filled up with what the limits of the program
-// need. A default request never exceeds a limit that the tenant has set.
+// resourcesOf are the tenant's, filled up with what the limits of the program need.
 func resourcesOf(run *v1alpha1.AgentRun, b contract.Bundle) corev1.ResourceRequirements {
-	beside := int64(memoryHeadroom)
+	beside := int64(0)
 	if b.Agent != nil {
-		beside += agentHeadroom
+		beside = agentHeadroom
 	}
-	var out corev1.ResourceRequirements
+	var asked corev1.ResourceRequirements
 	if run.Spec.Pod != nil && run.Spec.Pod.Resources != nil {
-		asked := run.Spec.Pod.Resources.DeepCopy()
-		out.Requests, out.Limits = asked.Requests, asked.Limits
+		r := run.Spec.Pod.Resources.DeepCopy()
+		asked.Requests, asked.Limits = r.Requests, r.Limits
 	}
-	if out.Limits == nil {
-		out.Limits = corev1.ResourceList{}
-	}
-	if out.Requests == nil {
-		out.Requests = corev1.ResourceList{}
-	}
-	if _, ok := out.Limits[corev1.ResourceMemory]; !ok {
-		need := resource.NewQuantity(roundUp(b.Limits.HeapBytes+b.Limits.StackBytes+beside, 1<<20), resource.BinarySI)
-		if asked, ok := out.Requests[corev1.ResourceMemory]; ok && asked.Cmp(*need) > 0 {
-			*need = asked
-		}
-		out.Limits[corev1.ResourceMemory] = *need
-	}
-	for name, q := range map[corev1.ResourceName]resource.Quantity{
-		corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
-	} {
-		if _, ok := out.Requests[name]; ok {
-			continue
-		}
-		if most, ok := out.Limits[name]; ok && most.Cmp(q) < 0 {
-			q = most
-		}
-		out.Requests[name] = q
-	}
-	return out
+	return runtimepod.Resources(asked, b.Limits, beside)
 }
-
-func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

@@ -65,6 +65,17 @@ func TestGolden(t *testing.T) {
 			Grants: []v1alpha1.ToolGrant{*builders.MakeGrant("note", "note").Secret("notes", "token").Ready("", "").Obj()},
 			Models: []v1alpha1.ToolGrant{*gpt().Secret("openai", "token").CA("roots", "ca.crt").MaxTokens(4000).Obj()},
 		},
+		"tools": {
+			Run: toolsRun([]string{"sweep"}, "search", "wire").Obj(),
+			Recipes: []v1alpha1.Recipe{*builders.MakeRecipe("sweep", calling, "search", "hidden").ToolName("sweep_all").
+				InputSchema(`{"type":"object","properties":{"q":{"type":"string"}}}`).OutputSchema(`{"type":"number"}`).Ready("", "").Obj()},
+			Grants: []v1alpha1.ToolGrant{
+				*search().Effect(contract.EffectReadOnly).Obj(),
+				*gives("wire", "wire").Secret("bank", "token").Effect(contract.EffectEffectful).Approval(contract.ApprovalRequired).Obj(),
+				*gives("hidden", "hidden").Recipes("sweep").Secret("hidden", "token").Obj(),
+			},
+			Models: []v1alpha1.ToolGrant{*gpt().Secret("openai", "token").Obj()},
+		},
 	}
 	operators := map[string]func(*settings.Operator){
 		"broker": func(o *settings.Operator) {

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/runtimepod"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
 
@@ -42,7 +41,7 @@ func (l *look) report() *contract.Execution {
 // claim in the run's status, which only that pod can have written, and a
 // container that was not killed.
 func (l *look) termination() *contract.Execution {
-	t := terminated(l.pod)
+	t := runtimepod.Terminated(l.pod)
 	if t == nil {
 		return nil
 	}
@@ -158,17 +157,4 @@ func nameCalls(calls []contract.Call) string {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return "these calls may have happened, their outcome is unknown: " + strings.Join(names, ", ") + more
-}
-
-// terminated is the end of the runtime container, or nil.
-func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if pod == nil {
-		return nil
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == contract.RuntimeContainer {
-			return c.State.Terminated
-		}
-	}
-	return nil
 }

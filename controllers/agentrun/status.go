@@ -52,7 +52,17 @@ func Settle(op settings.Operator, s Snapshot, p Plan, done Done) v1alpha1.AgentR
 	}
 	st.CompletionTime = at(s.Now)
 	end(c, &st, outcome)
+	nothingWaits(&st)
 	return st
+}
+
+// nothingWaits takes the calls out of the report that a lost pod left waiting: who
+// reads it would answer a call that nobody makes any more. The journal keeps them,
+// Awaiting: they were never sent.
+func nothingWaits(st *v1alpha1.AgentRunStatus) {
+	if st.Execution != nil {
+		st.Execution.Pending = nil
+	}
 }
 
 // record writes down what is there: pin, pod and report.

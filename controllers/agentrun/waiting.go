@@ -17,15 +17,8 @@ func cancelledBeforeStart(l *look) *Plan {
 	return settle(failed(contract.ReasonCancelled, "%s; nothing was started", why))
 }
 
-func disabled(l *look) *Plan {
-	if l.op.Enabled {
-		return nil
-	}
-	return settle(failed(contract.ReasonDisabled, "the administrator has switched the execution of programs off"))
-}
-
 // pinnedBefore launches from the pin of a launch that was refused: it is read,
-// never made again.
+// never made again. What was switched off since then is for later runs.
 func pinnedBefore(l *look) *Plan {
 	if l.Run.Status.Pinned == nil {
 		return nil

@@ -186,10 +186,6 @@ func TestDecideBeforeLaunch(t *testing.T) {
 			run:      builders.MakeRun("r").Recipe("sweep").Input(`"` + strings.Repeat("x", 1<<20) + `"`),
 			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonInputTooLarge,
 		},
-		"switched off": {
-			run: code(echo), operator: func(o *settings.Operator) { o.Enabled = false },
-			wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonDisabled,
-		},
 		"cancelled before it started": {
 			run: recipeRun().Cancel(), wantVerb: agentrun.VerbSettle, wantReason: contract.ReasonCancelled, wantMessage: "nothing was started",
 		},

@@ -2,7 +2,9 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,23 +20,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 )
 
 // Reconciler keeps the status of Recipes.
 type Reconciler struct {
+	// Client reads from the cache; Reader asks the API server itself.
 	Client   client.Client
+	Reader   client.Reader
 	Events   events.EventRecorder
 	Clock    clock.PassiveClock
 	Operator settings.Operator
+
+	launches sync.Mutex // one after another: their number is bounded
 }
 
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes;toolgrants,verbs=get;list;watch
 // +kubebuilder:rbac:groups=codeact.dev,resources=recipes/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile looks, decides and tells.
+// Reconcile looks, decides, does and tells.
 func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.Result, error) {
 	if !rcp.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
@@ -43,20 +52,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, rcp *v1alpha1.Recipe) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	p := Decide(r.Operator, s)
+	p, fresh, failed := r.act(ctx, s, Decide(r.Operator, s))
+	if !fresh {
+		return ctrl.Result{RequeueAfter: status.Retry}, nil
+	}
 	after := rcp.DeepCopy()
 	after.Status = Settle(s, p)
 	changed, err := status.Write(ctx, r.Client, rcp, after)
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) && failed == nil {
 		return ctrl.Result{RequeueAfter: status.Retry}, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("write the status: %w", err)
+		failed = errors.Join(failed, fmt.Errorf("write the status: %w", err))
 	}
 	if changed && p.Verb == VerbRefuse && reason(rcp) != reason(after) {
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, string(p.Fault.Reason), "Refuse", "%s", status.Describe(p.Fault))
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: p.Tests.RequeueAfter}, failed
 }
 
 func reason(r *v1alpha1.Recipe) string {
@@ -67,18 +79,21 @@ func reason(r *v1alpha1.Recipe) string {
 }
 
 // SetupWithManager registers the reconciler. Other recipes of the same tool
-// name, grants of the tools that a recipe calls, and the labels of its namespace
-// have it judged again.
+// name, grants of the tools that a recipe calls, and the labels and switches of
+// its namespace have it judged again, and so do its check pods. The recipes that wait for a free
+// one are looked at when any has ended.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	changed := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, status.ReadyChanged()))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("recipe").
 		For(&v1alpha1.Recipe{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.queued), builder.WithPredicates(checkEnded())).
 		Watches(&v1alpha1.Recipe{}, handler.EnqueueRequestsFromMapFunc(r.ofRecipe),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ToolGrant{}, handler.EnqueueRequestsFromMapFunc(r.ofGrant), changed).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.Or[client.Object](predicate.LabelChangedPredicate{}, enable.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler[*v1alpha1.Recipe](r.Client, r))
 }

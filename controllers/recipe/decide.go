@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
+	"github.com/codeact-dev/codeact-operator/controllers/enable"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/sandbox/check"
 )
@@ -25,8 +28,13 @@ type Snapshot struct {
 	// Grants are ToolGrants of the same namespace, and those that others offer. Only
 	// those that declare the recipe's tool name, or a tool that it calls, matter.
 	Grants []v1alpha1.ToolGrant
+	// Pods are the check pods of the recipe.
+	Pods []corev1.Pod
 	// NamespaceLabels are those of the recipe's namespace.
 	NamespaceLabels map[string]string
+	// NamespaceAnnotations are those of the recipe's namespace that may switch it on
+	// or off, where the operator lets them.
+	NamespaceAnnotations map[string]string
 }
 
 // Verb says what a Plan does. The zero Verb is invalid.
@@ -36,7 +44,7 @@ type Verb string
 const (
 	// VerbAccept makes the recipe Ready.
 	VerbAccept Verb = "Accept"
-	// VerbWait says which tools have no usable grant yet.
+	// VerbWait says that the tests run, or which tools have no usable grant yet.
 	VerbWait Verb = "Wait"
 	// VerbRefuse says what is wrong with the recipe.
 	VerbRefuse Verb = "Refuse"
@@ -45,14 +53,19 @@ const (
 // Plan is the decision.
 type Plan struct {
 	Verb Verb
-	// Fault is why the recipe is refused or waits.
+	// Fault is why the recipe is refused or waits; nil while it waits for its tests.
 	Fault *contract.Fault
+	// Tests is what is done about the tests, and what came of them.
+	Tests Tests
 	// Source and Schema are the faults of these two parts, or nil.
 	Source, Schema *contract.Fault
 	// Note is what the static check saw beside faults; empty is nothing.
 	Note string
 	// Tools says of each declared tool whether it can be called, sorted by name.
 	Tools []v1alpha1.RecipeTool
+	// Disabled is why no run may execute recipes in the namespace; empty where they
+	// may. It has no part in the Verb.
+	Disabled string
 }
 
 // subject is a Snapshot with what the checks share.
@@ -64,10 +77,12 @@ type subject struct {
 }
 
 // checks of the object as a whole are asked in this order, after source and
-// schema; the first fault refuses the recipe.
+// schema; the first fault refuses the recipe. Then come the tests, and last the
+// grants: that a recipe waits for grants says that all else is right.
 var checks = []func(*subject) *contract.Fault{
 	(*subject).source,
 	(*subject).schemas,
+	(*subject).fixtures,
 	(*subject).limits,
 	(*subject).reserved,
 	(*subject).conflict,
@@ -78,14 +93,22 @@ var checks = []func(*subject) *contract.Fault{
 func Decide(op settings.Operator, s Snapshot) Plan {
 	x := &subject{Snapshot: s, op: op}
 	x.info, x.bad = inspect(s.Recipe.Spec.Source, op.Limits(s.Recipe.Spec.Limits, nil).SourceBytes)
-	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.tools()}
+	p := Plan{Verb: VerbAccept, Source: x.source(), Schema: x.schemas(), Note: x.undeclared(), Tools: x.declared(), Disabled: x.disabled()}
 	for _, c := range checks {
-		if f := c(x); f != nil {
-			p.Verb, p.Fault = VerbRefuse, f
-			return p
+		if p.Fault = c(x); p.Fault != nil {
+			break
 		}
 	}
-	if f := missing(p.Tools); f != nil {
+	p.Tests = x.tests(p.Fault)
+	if p.Fault == nil {
+		p.Fault = p.Tests.Fault
+	}
+	switch f := missing(p.Tools); {
+	case p.Fault != nil:
+		p.Verb = VerbRefuse
+	case p.Tests.Pending:
+		p.Verb = VerbWait
+	case f != nil:
 		p.Verb, p.Fault = VerbWait, f
 	}
 	return p
@@ -117,6 +140,14 @@ func asFault(err error, otherwise contract.Reason) *contract.Fault {
 		return f
 	}
 	return contract.Faultf(otherwise, "%v", err)
+}
+
+func (s *subject) disabled() string {
+	v := enable.CodeAct(s.op, s.Recipe.Namespace, s.NamespaceAnnotations)
+	if v.Enabled {
+		v = enable.Recipes(s.op, s.Recipe.Namespace, s.NamespaceAnnotations)
+	}
+	return v.Why
 }
 
 func (s *subject) source() *contract.Fault {
@@ -210,10 +241,10 @@ func (s *subject) others() []*v1alpha1.Recipe {
 	return out
 }
 
-// tools asks the one eligibility function about the declared tools. Which runs a
+// declared asks the one eligibility function about the declared tools. Which runs a
 // grant selects by their labels is the runs' matter: the recipe has a usable
 // grant when some run may use it.
-func (s *subject) tools() []v1alpha1.RecipeTool {
+func (s *subject) declared() []v1alpha1.RecipeTool {
 	grants := v1alpha1.ContractGrants(s.Grants)
 	for i := range grants {
 		grants[i].Authority.Selects = nil

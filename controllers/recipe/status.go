@@ -24,19 +24,31 @@ func Settle(s Snapshot, p Plan) v1alpha1.RecipeStatus {
 	if d, err := r.ManifestDigest(); err == nil {
 		st.ManifestDigest = d
 	}
-	st.Tools = p.Tools
+	st.Tools, st.Tests = p.Tools, p.Tests.Record
 
 	c := status.On(&st.Conditions, r.Generation, s.Now)
 	part(c, v1alpha1.ConditionSourceVerified, v1alpha1.ReasonVerified, sourceMessage(p.Note), p.Source)
 	part(c, v1alpha1.ConditionSchemaValid, v1alpha1.ReasonValid, "every schema compiles", p.Schema)
+	c.Set(v1alpha1.ConditionTestsPassed, p.Tests.Condition.Status, p.Tests.Condition.Reason, p.Tests.Condition.Message)
 	part(c, v1alpha1.ConditionToolsResolved, v1alpha1.ReasonResolved, toolsMessage(len(p.Tools)), missing(p.Tools))
+	enabled := metav1.ConditionTrue
+	reason, message, accepted := v1alpha1.ReasonEnabled, "runs may execute recipes in this namespace", "runs may execute this recipe"
+	if p.Disabled != "" {
+		enabled = metav1.ConditionFalse
+		reason, message, accepted = string(contract.ReasonDisabled), p.Disabled, "runs may execute this recipe wherever it is enabled; here they end as Disabled"
+	}
+	c.Set(v1alpha1.ConditionEnabled, enabled, reason, message)
 	switch p.Verb {
 	case VerbAccept:
-		c.Set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "runs may execute this recipe")
+		c.Set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, accepted)
 		c.Done()
 	case VerbWait:
-		c.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, string(p.Fault.Reason), p.Fault.Message)
-		c.Working(string(p.Fault.Reason), p.Fault.Message)
+		reason, message := p.Tests.Condition.Reason, p.Tests.Condition.Message
+		if p.Fault != nil {
+			reason, message = string(p.Fault.Reason), p.Fault.Message
+		}
+		c.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+		c.Working(reason, message)
 	case VerbRefuse:
 		c.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, string(p.Fault.Reason), status.Describe(p.Fault))
 		c.Stuck(string(p.Fault.Reason), status.Describe(p.Fault))

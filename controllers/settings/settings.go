@@ -13,8 +13,9 @@ import (
 
 // Operator is what the administrator decides.
 type Operator struct {
-	// Enabled lets runs start; without it every new run ends as Disabled.
-	Enabled bool
+	// CodeAct lets programs run: of runs, of agents and of recipes. Recipes lets
+	// those of Recipes, besides. Without, a new run ends as Disabled.
+	CodeAct, Recipes Switch
 	// Defaults are the limits of a program that asks for none; Ceilings the
 	// highest that it may ask for.
 	Defaults, Ceilings contract.Limits
@@ -24,8 +25,26 @@ type Operator struct {
 	HardDeny []string
 	// Egress is how runs may reach their tools; it is pinned with each run.
 	Egress contract.OperatorPolicy
+	// RecipeTests says what becomes of the tests of Recipes.
+	RecipeTests RecipeTests
 	// Runtime says what runs in the pods.
 	Runtime Runtime
+}
+
+// RecipeTests says what becomes of the tests of Recipes.
+type RecipeTests struct {
+	// Run has them run before a Recipe turns Ready; without it they are skipped.
+	Run bool
+	// Pods bounds how many check pods there are at once, in all namespaces; at least 1.
+	Pods int
+}
+
+// Switch is one ability that is on or off in every namespace.
+type Switch struct {
+	Enabled bool
+	// AllowNamespaceOverride lets an annotation of a namespace take the place of
+	// Enabled there, in either direction.
+	AllowNamespaceOverride bool
 }
 
 // Runtime says what runs in the runtime pods.
@@ -45,10 +64,11 @@ type Runtime struct {
 // Default returns the settings of an operator without flags, but for the image.
 func Default() Operator {
 	return Operator{
-		Enabled:  true,
+		CodeAct: Switch{Enabled: true}, Recipes: Switch{Enabled: true},
 		Defaults: contract.DefaultLimits(), Ceilings: contract.DefaultLimits(),
 		CodeActDefault: contract.CodeActAllow,
 		HardDeny:       contract.ReservedNames(),
+		RecipeTests:    RecipeTests{Run: true, Pods: 4},
 		Runtime:        Runtime{Command: []string{"/runtime"}},
 	}
 }
@@ -69,6 +89,9 @@ func (o Operator) Validate() error {
 		if !contract.ValidToolName(n) {
 			errs = append(errs, fmt.Errorf("the hard-deny list holds %q, which is no tool name", n))
 		}
+	}
+	if o.RecipeTests.Pods < 1 {
+		errs = append(errs, fmt.Errorf("there may be %d check pods: want at least 1", o.RecipeTests.Pods))
 	}
 	if why := refuseAddress(o.Runtime.TraceEndpoint); why != "" {
 		errs = append(errs, fmt.Errorf("the endpoint for traces %s", why))

@@ -85,6 +85,7 @@ func TestValidate(t *testing.T) {
 		"a default above a ceiling":   {edit: func(o *settings.Operator) { o.Ceilings.HeapBytes = 1 << 20 }, want: "default limits"},
 		"an unknown policy":           {edit: func(o *settings.Operator) { o.CodeActDefault = "Perhaps" }, want: "Allow or Deny"},
 		"a proxy":                     {edit: proxied(settings.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "proxy.example:3128", No: "10.0.0.0/8"})},
+		"no check pods at all":        {edit: func(o *settings.Operator) { o.RecipeTests.Pods = 0 }, want: "check pods"},
 		"a collector of traces":       {edit: func(o *settings.Operator) { o.Runtime.TraceEndpoint = "http://collector.tracing:4318" }},
 		"a collector with a password": {edit: func(o *settings.Operator) { o.Runtime.TraceEndpoint = "http://ann:hunter2@x:4318" }, want: "the endpoint for traces carries a user or password"},
 		"no proxy at all":             {edit: proxied(settings.Proxy{No: "10.0.0.0/8"}), want: "neither HTTP_PROXY nor HTTPS_PROXY"},

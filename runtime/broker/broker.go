@@ -6,7 +6,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -259,15 +258,5 @@ func (b *Broker) latched() *contract.Fault {
 
 // stopped says why ctx is done, or nil.
 func stopped(ctx context.Context) *contract.Fault {
-	if ctx.Err() == nil {
-		return nil
-	}
-	cause := context.Cause(ctx)
-	if f, ok := contract.AsFault(cause); ok {
-		return f
-	}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return contract.Faultf(contract.ReasonTimeout, "the time for the program was over")
-	}
-	return contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")
+	return contract.Stopped(ctx, contract.ReasonTimeout, "program")
 }

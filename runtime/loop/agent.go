@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"unicode/utf8"
 
@@ -297,15 +296,5 @@ func modelFault(err error) *contract.Fault {
 
 // stopped says why ctx is done, or nil.
 func stopped(ctx context.Context) *contract.Fault {
-	if ctx.Err() == nil {
-		return nil
-	}
-	cause := context.Cause(ctx)
-	if f, ok := contract.AsFault(cause); ok {
-		return f
-	}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return contract.Faultf(contract.ReasonDeadlineExceeded, "the time for the run was over")
-	}
-	return contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")
+	return contract.Stopped(ctx, contract.ReasonDeadlineExceeded, "run")
 }

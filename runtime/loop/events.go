@@ -3,6 +3,7 @@ package loop
 import (
 	"io"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +66,13 @@ func (e *Events) Lost(b contract.Bundle) {
 }
 
 func (e *Events) started(b contract.Bundle) {
-	x := contract.Event{Type: contract.EventExecutionStarted, Content: &contract.EventContent{Source: b.Source, Input: b.Input}}
+	limits := b.Limits
+	x := contract.Event{Type: contract.EventExecutionStarted, Content: &contract.EventContent{
+		Source: b.Source, Input: b.Input, Limits: &limits, InputSchema: b.InputSchema, OutputSchema: b.OutputSchema,
+	}}
+	if b.Recipe != nil {
+		x.Content.Recipe = b.Recipe.Name
+	}
 	if e != nil && e.recorder != nil {
 		x.BundleDigest = e.recorder.origin.BundleDigest
 	}
@@ -156,6 +163,12 @@ func (e *Events) emit(b contract.Bundle, x contract.Event) {
 			return
 		}
 		x.Content = nil
+		if !known(b, x.Tool) {
+			x.Tool = contract.UnknownTool
+		}
+		if x.Type == contract.EventToolStarted || x.Type == contract.EventToolFinished {
+			x.ID = "" // the model's own words
+		}
 	}
 	x.Content = x.Content.Bounded()
 	x.Run, x.RunUID, x.Generation = b.Run.Namespace+"/"+b.Run.Name, b.Run.UID, b.Run.Generation
@@ -165,6 +178,17 @@ func (e *Events) emit(b contract.Bundle, x contract.Event) {
 	for _, line := range e.lines(x) {
 		e.live.put(line)
 	}
+}
+
+// known reports whether a name is not of a program's or a model's own making.
+func known(b contract.Bundle, name string) bool {
+	if name == "" || name == CodeTool || name == contract.RunCodeTool {
+		return true
+	}
+	if b.Agent != nil && slices.ContainsFunc(b.Agent.Recipes, func(r contract.PinnedRecipeTool) bool { return r.ToolName == name }) {
+		return true
+	}
+	return slices.ContainsFunc(b.Tools, func(t contract.PinnedTool) bool { return t.Tool.Name == name })
 }
 
 // lines are the event on the stream, as it is in the transcript.

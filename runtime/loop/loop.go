@@ -154,39 +154,6 @@ func (r *run) tell(steps []contract.Step) {
 	}
 }
 
-// prepare checks the input and compiles the schema of the output. Without a
-// schema the sandbox looks at the input, in its own order.
-func (r *run) prepare() (*contract.Schema, *contract.Fault) {
-	input, err := contract.CompileSchema(r.Bundle.InputSchema)
-	if err != nil {
-		return nil, faultOf(err)
-	}
-	if input != nil {
-		text := r.Bundle.Input
-		if len(text) == 0 {
-			text = json.RawMessage("null")
-		}
-		if err := input.Validate(text); err != nil {
-			return nil, contract.Faultf(contract.ReasonInvalidInput, "the input does not match its schema: %v", err)
-		}
-	}
-	output, err := contract.CompileSchema(r.Bundle.OutputSchema)
-	if err != nil {
-		return nil, faultOf(err)
-	}
-	return output, nil
-}
-
-func checked(output *contract.Schema, value json.RawMessage) *contract.Fault {
-	if output == nil {
-		return nil
-	}
-	if err := output.Validate(value); err != nil {
-		return contract.Faultf(contract.ReasonInvalidOutput, "the output does not match its schema: %v", err)
-	}
-	return nil
-}
-
 // faultOf finds the fault of an error; one without is ours.
 func faultOf(err error) *contract.Fault {
 	if f, ok := contract.AsFault(err); ok {

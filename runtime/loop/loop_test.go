@@ -162,7 +162,7 @@ func TestEvents(t *testing.T) {
 		}
 		got = append(got, strings.TrimSpace(string(e.Type)+" "+e.Tool+" "+e.State+" "+string(e.Reason)))
 	}
-	want := []string{"execution.started", "call.denied ghost Refused ToolNotAllowed", "latched ghost  ToolNotAllowed", "error   ToolNotAllowed", "execution.finished  Failed ToolNotAllowed"}
+	want := []string{"execution.started", "call.denied (unknown) Refused ToolNotAllowed", "latched (unknown)  ToolNotAllowed", "error   ToolNotAllowed", "execution.finished  Failed ToolNotAllowed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

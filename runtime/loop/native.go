@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,13 +19,14 @@ import (
 // bytes.
 const maxCallID = 128
 
-// identified gives every call an id of its own in its answer.
+// identified gives every call an id of its own in its answer, of letters that any
+// endpoint takes back.
 func identified(step int64, calls []contract.ModelToolCall) []contract.ModelToolCall {
 	calls = slices.Clone(calls)
 	taken := map[string]bool{}
 	for i := range calls {
 		id := calls[i].ID
-		for n := i + 1; id == "" || len(id) > maxCallID || taken[id]; n += len(calls) {
+		for n := i + 1; !plainID(id) || taken[id]; n += len(calls) {
 			id = fmt.Sprintf("call_%d_%d", step, n)
 		}
 		calls[i].ID, taken[id] = id, true
@@ -32,16 +34,82 @@ func identified(step int64, calls []contract.ModelToolCall) []contract.ModelTool
 	return calls
 }
 
-// native makes the i-th call of an answer and returns what the model is told of
-// it, in at most so many bytes, or the fault that ends the run.
-func (a *agent) native(ctx context.Context, s *contract.Step, c contract.ModelToolCall, i, most int) (string, *contract.Fault) {
+// plainID reports whether an id can be taken over: printable ASCII, not too long.
+func plainID(id string) bool {
+	return id != "" && len(id) <= maxCallID && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// repeated says which calls are, with their id, what an earlier call of the answer
+// is: an endpoint says one twice, and made twice it would have its effect twice.
+func repeated(calls []contract.ModelToolCall) []bool {
+	out := make([]bool, len(calls))
+	seen := map[contract.ModelToolCall]bool{}
+	for i, c := range calls {
+		out[i] = c.ID != "" && seen[c]
+		seen[c] = true
+	}
+	return out
+}
+
+// refusedFor says why the i-th call of an answer is not made, or nil.
+func refusedFor(i int, repeats bool) *contract.Fault {
+	switch {
+	case i >= contract.MaxTurnCalls:
+		return contract.Faultf(contract.ReasonCallLimitExceeded, "one answer may make %d calls, so this one was not made", contract.MaxTurnCalls)
+	case repeats:
+		return contract.Faultf(contract.ReasonInvalidArguments,
+			"an earlier call of this answer has the same id, tool and arguments, so this one was not made; to make it twice, give it an id of its own")
+	}
+	return nil
+}
+
+// twice reports whether any object of a JSON text that is whole has a key twice:
+// then it says two things, and a reader takes either.
+func twice(text json.RawMessage) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var open []map[string]bool // nil is a list
+	key := false               // a key may be next
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return false // it has been read before: this is its end
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, map[string]bool{})
+			key = true
+			continue
+		case json.Delim('['):
+			open = append(open, nil)
+			key = false
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		default:
+			if name, ok := t.(string); ok && key {
+				keys := open[len(open)-1]
+				if keys[name] {
+					return true
+				}
+				keys[name], key = true, false
+				continue
+			}
+		}
+		key = len(open) > 0 && open[len(open)-1] != nil
+	}
+}
+
+// native makes one call of an answer, unless it is refused, and returns what the
+// model is told of it, in at most so many bytes, or the fault that ends the run.
+func (a *agent) native(ctx context.Context, s *contract.Step, c contract.ModelToolCall, refused *contract.Fault, most int) (string, *contract.Fault) {
 	n, known := a.offered.calls[c.Name]
 	args, f := object(c.Arguments)
 	switch {
 	case !known:
 		f = notOffered(c.Name)
-	case i >= contract.MaxTurnCalls:
-		f = contract.Faultf(contract.ReasonCallLimitExceeded, "one answer may make %d calls, so this one was not made", contract.MaxTurnCalls)
+	case refused != nil:
+		f = refused
 	}
 	entry := contract.StepTool{Name: contract.Truncate(c.Name, 64)}
 	if f != nil {
@@ -125,7 +193,7 @@ func (a *agent) plan(n native, name string, args json.RawMessage, c *contract.Ev
 	case n.direct:
 		return func(ctx context.Context) made { return a.direct(ctx, name, args) }, ""
 	case n.recipe != nil:
-		c.SourceDigest = n.recipe.SourceDigest
+		n.recipe.describe(c)
 		return func(ctx context.Context) made { return a.recipe(ctx, n.recipe, args) }, n.recipe.SourceDigest
 	}
 	p, f := a.programOf(args)
@@ -133,7 +201,20 @@ func (a *agent) plan(n native, name string, args json.RawMessage, c *contract.Ev
 		return func(context.Context) made { return made{fault: f} }, ""
 	}
 	*c = *source(p.Source, p.Input)
+	c.InputDigest = contract.Digest(p.Input)
 	return func(ctx context.Context) made { return a.execute(ctx, p, broker.Scope{}) }, c.SourceDigest
+}
+
+// describe adds the recipe to what is told of a call of it: all of it once, so that
+// a recipe that is called again and again does not fill the transcript.
+func (r *recipe) describe(c *contract.EventContent) {
+	c.Recipe, c.SourceDigest, c.InputDigest = r.Name, r.SourceDigest, contract.Digest(c.Arguments)
+	if r.told {
+		return
+	}
+	r.told = true
+	limits := r.Limits
+	c.Source, c.Limits, c.InputSchema, c.OutputSchema = r.Source, &limits, r.InputSchema, r.OutputSchema
 }
 
 // direct makes one call of a tool that the model calls itself.
@@ -193,11 +274,8 @@ func (a *agent) recipe(ctx context.Context, r *recipe, args json.RawMessage) mad
 // inputOf says why a recipe cannot be called with an input, or nil. Every tool that
 // it declares must be one of the run.
 func (a *agent) inputOf(r *recipe, args json.RawMessage) *contract.Fault {
-	if n, most := int64(len(args)), r.Limits.InputBytes; most > 0 && n > most {
-		return contract.Faultf(contract.ReasonInvalidArguments, "the input of recipe %s has %d bytes, more than %d", r.Name, n, most)
-	}
-	if err := r.input.Validate(args); err != nil {
-		return contract.Faultf(contract.ReasonInvalidArguments, "the input of recipe %s does not match its schema: %v", r.Name, err)
+	if f := CheckArguments(r.Name, r.Limits, r.input, args); f != nil {
+		return f
 	}
 	for _, name := range r.Tools {
 		if !slices.ContainsFunc(a.Tools, func(t broker.Tool) bool { return t.Tool.Name == name }) {

@@ -17,6 +17,7 @@ const maxAnswerCalls = 4 * contract.MaxTurnCalls
 type recipe struct {
 	contract.PinnedRecipeTool
 	input, output *contract.Schema
+	told          bool // its program is in the transcript
 }
 
 // offer is what one request offers the model. It is not changed any more.
@@ -109,8 +110,10 @@ func (a *agent) actTools(ctx context.Context, s *contract.Step, answer ModelAnsw
 	}
 	calls := len(answer.ToolCalls)
 	switch {
-	case said.bytes() > contract.MaxModelAnswerBytes || calls > maxAnswerCalls:
+	case said.bytes() > contract.MaxModelAnswerBytes:
 		return a.noMessage(s, protocol.ToolsError(protocol.WhyTooLong))
+	case calls > maxAnswerCalls:
+		return a.noMessage(s, protocol.ToolsError(protocol.WhyManyCalls))
 	case calls > 0 && protocol.CutShort(answer.FinishReason):
 		return a.noMessage(s, protocol.ToolsError(protocol.WhyCutCalls))
 	case calls > 0:
@@ -133,6 +136,7 @@ func (a *agent) actTools(ctx context.Context, s *contract.Step, answer ModelAnsw
 // turnOf makes the native calls of one answer, one after another in their order.
 func (a *agent) turnOf(ctx context.Context, s *contract.Step, calls []contract.ModelToolCall) turn {
 	s.Kind, s.ToolCalls = contract.StepTools, int64(len(calls))
+	repeats := repeated(calls)
 	calls = identified(s.Step, calls)
 	if f := a.strangers(s, calls); f != nil {
 		return turn{fault: f}
@@ -144,7 +148,7 @@ func (a *agent) turnOf(ctx context.Context, s *contract.Step, calls []contract.M
 		var text string
 		f := stopped(ctx)
 		if f == nil {
-			text, f = a.native(ctx, s, c, i, most)
+			text, f = a.native(ctx, s, c, refusedFor(i, repeats[i]), most)
 		}
 		if f != nil {
 			return turn{fault: f}
@@ -204,6 +208,9 @@ func object(text string) (json.RawMessage, *contract.Fault) {
 	}
 	if _, ok := x.(map[string]any); !ok {
 		return nil, contract.Faultf(contract.ReasonInvalidArguments, "the arguments are no JSON object")
+	}
+	if twice(args) {
+		return nil, contract.Faultf(contract.ReasonInvalidArguments, "a key occurs twice in an object of the arguments; send every key once")
 	}
 	return args, nil
 }

@@ -236,8 +236,8 @@ func lastTold(r ModelRequest) (out []string) {
 // TestWhatToolsTell looks at the messages that follow the first answer.
 func TestWhatToolsTell(t *testing.T) {
 	many := says{}
-	for range 34 {
-		many.calls = append(many.calls, contract.ModelToolCall{ID: "same", Name: contract.RunCodeTool, Arguments: `{"source":"return 1"}`})
+	for i := range 34 {
+		many.calls = append(many.calls, contract.ModelToolCall{ID: "same", Name: contract.RunCodeTool, Arguments: fmt.Sprintf(`{"source":"return 1","input":%d}`, i)})
 	}
 	const effects = `"effects":[]}`
 	tests := map[string]struct {

@@ -48,7 +48,7 @@ func TestHostile(t *testing.T) {
 		"an endless comment":  {endless("", ": x\n\n"), "longer than 12582912 bytes", true},
 		"endless text":        {endless("", "data: "+chunk(`"delta":{"content":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 524288 bytes", true},
 		"endless arguments":   {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("x", 2000)+`"}}]}`)+"\n\n"), "longer than 524288 bytes", true},
-		"endless calls":       {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`)+"\n\n"), "more than 256 tool calls", true},
+		"endless calls":       {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`)+"\n\n"), "more than 1024 tool calls", true},
 		"endless pieces":      {endless("", "data: "+chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`)+"\n\n"), "longer than 12582912 bytes", true},
 		"endless reasoning":   {endless("", "data: "+chunk(`"delta":{"reasoning":"`+strings.Repeat("x", 2000)+`"}`)+"\n\n"), "longer than 12582912 bytes", true},
 		"endless blanks":      {endless("", "\n"), "longer than 12582912 bytes", true},

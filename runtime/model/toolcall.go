@@ -9,8 +9,9 @@ import (
 	"github.com/codeact-dev/codeact-operator/api/contract"
 )
 
-// maxToolCalls bounds the native tool calls of one answer.
-const maxToolCalls = 256
+// maxToolCalls bounds the native tool calls of one answer. It is far above what the
+// loop makes of one, so that the model can be told of too many.
+const maxToolCalls = 1024
 
 // calls are the native tool calls of one answer, whole or in parts.
 type calls struct {

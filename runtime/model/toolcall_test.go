@@ -133,7 +133,7 @@ var callStreams = map[string]wild{
 	"cut without a finish reason":    {body: frames(chunk(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`)), wantError: "without a finish reason"},
 	"the older form, in pieces":      {body: frames(chunk(`"delta":{"function_call":{"name":"f","arguments":""}}`), chunk(`"delta":{"function_call":{"arguments":"{\"x\""}}`), chunk(`"delta":{"function_call":{"arguments":":1}"}}`), chunk(callsEnd)), want: called("", "f", `{"x":1}`)},
 	"many pieces of two":             {body: deltas(`{"id":"b"}` + strings.Repeat(`,{"id":"a"}`, 3000)), want: called("b", "", "", "a", "", "")},
-	"more calls than are told apart": {body: deltas(many(maxToolCalls + 1)), wantError: "more than 256 tool calls", wantFinal: true},
+	"more calls than are told apart": {body: deltas(many(maxToolCalls + 1)), wantError: "more than 1024 tool calls", wantFinal: true},
 	"as many as are told apart":      {body: deltas(many(maxToolCalls)), want: manyCalled(maxToolCalls)},
 	"arguments that are too long":    {body: deltas(strings.Repeat(`{"index":0,"id":"a","function":{"name":"f","arguments":"`+strings.Repeat("x", 1000)+`"}},`, 600) + `{"index":0}`), wantError: "tool calls are longer than 524288 bytes", wantFinal: true},
 	"Responses: all events": {
@@ -183,7 +183,7 @@ var callDocuments = map[string]wild{
 	"an empty list":            {body: `{"choices":[{"message":{"content":"x","tool_calls":[]},"finish_reason":"stop"}]}`, want: said("x")},
 	"an empty function_call":   {body: `{"choices":[{"message":{"content":"x","function_call":{}},"finish_reason":"stop"}]}`, want: said("x")},
 	"both forms":               {body: message(`"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"f","arguments":"{}"}`), want: called("a", "f", "{}")},
-	"more calls than are told": {body: message(`"tool_calls":[` + many(maxToolCalls+1) + `]`), wantError: "more than 256 tool calls", wantFinal: true},
+	"more calls than are told": {body: message(`"tool_calls":[` + many(maxToolCalls+1) + `]`), wantError: "more than 1024 tool calls", wantFinal: true},
 	"Responses": {
 		api: contract.ModelAPIResponses,
 		body: `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"so"}]},{"type":"function_call","id":"fc","call_id":"a","name":"f","arguments":"{\"x\":1}"},
@@ -192,7 +192,7 @@ var callDocuments = map[string]wild{
 	},
 	"Responses: more calls than are told": {
 		api: contract.ModelAPIResponses, body: `{"status":"completed","output":[{"type":"function_call"}` + strings.Repeat(`,{"type":"function_call"}`, maxToolCalls) + `]}`,
-		wantError: "more than 256 tool calls", wantFinal: true,
+		wantError: "more than 1024 tool calls", wantFinal: true,
 	},
 }
 

@@ -34,10 +34,7 @@ func (e *engine) get(ctx context.Context) (loop.Sandbox, *contract.Fault) {
 	select {
 	case <-e.done:
 	case <-ctx.Done():
-		if f, ok := contract.AsFault(context.Cause(ctx)); ok {
-			return nil, f
-		}
-		return nil, contract.Faultf(contract.ReasonCancelled, "the execution was cancelled")
+		return nil, contract.Stopped(ctx, contract.ReasonDeadlineExceeded, "run")
 	}
 	if e.err != nil {
 		return nil, contract.Faultf(contract.ReasonWorkerLost, "the JavaScript engine did not start: %v", e.err)

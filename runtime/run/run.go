@@ -191,6 +191,9 @@ func (p *process) loop(ctx context.Context, started *engine) loop.Outcome {
 	}
 	tools, end, f := Tools(p.bundle, p.Credentials)
 	p.end = end
+	if off := p.bundle.CheckEnabled(); off != nil {
+		f = off
+	}
 	if f != nil {
 		return loop.Fail(c, f)
 	}

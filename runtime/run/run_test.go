@@ -72,6 +72,7 @@ func newPod(t *testing.T, source string, effect contract.Effect, tool http.Handl
 		Run:    contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 2},
 		Source: source, SourceDigest: contract.Digest([]byte(source)), Limits: contract.DefaultLimits(), TimeoutMs: 60_000,
 		Operator: contract.OperatorPolicy{AllowLoopback: true},
+		CodeAct:  contract.Switch{Enabled: true, From: contract.LayerOperator},
 		Tools:    []contract.PinnedTool{{Tool: pay, Digest: digest, Backend: contract.Backend{HTTP: &contract.HTTPBackend{URL: s.URL}}, TimeoutMs: 30_000}},
 	}
 	p.pin()

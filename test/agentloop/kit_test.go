@@ -22,6 +22,7 @@ import (
 	"github.com/codeact-dev/codeact-operator/runtime/run"
 	"github.com/codeact-dev/codeact-operator/sandbox"
 	"github.com/codeact-dev/codeact-operator/test/modelserver/script"
+	"github.com/codeact-dev/codeact-operator/test/replaytest"
 	"github.com/codeact-dev/codeact-operator/test/toolserver/tools"
 )
 
@@ -72,6 +73,7 @@ func newWorld(t *testing.T, api contract.ModelAPI, s script.Script) *world {
 		Run:   contract.RunRef{Namespace: "team-a", Name: "r", UID: "u", Generation: 1},
 		Input: json.RawMessage(`{"sku":"bolt-m8"}`), Limits: contract.DefaultLimits(), TimeoutMs: 60_000,
 		SourceDigest: contract.Digest(nil), Operator: contract.OperatorPolicy{AllowLoopback: true},
+		CodeAct: contract.Switch{Enabled: true, From: contract.LayerOperator}, Recipes: contract.Switch{Enabled: true, From: contract.LayerOperator},
 		Agent: &contract.PinnedAgent{
 			Protocol: contract.ProtocolCode, Finalize: contract.FinalizeDirect, Prompt: "Order what is missing.", MaxSteps: 6,
 			Model: contract.PinnedModel{
@@ -141,6 +143,39 @@ func (w *world) run() contract.Execution {
 		w.t.Errorf("exit code %d with the result %s", code, e.Result)
 	}
 	return e
+}
+
+// engine executes what is replayed.
+var engine = sync.OnceValues(func() (*sandbox.Engine, error) {
+	dir, err := cache()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.New(context.Background(), sandbox.Options{CacheDir: dir})
+})
+
+// wantReplayed replays the run from the lines that it has written.
+func (w *world) wantReplayed(calls int) {
+	w.t.Helper()
+	e, err := engine()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	for line := range strings.Lines(w.events.String()) {
+		if strings.Contains(line, `"hash":`) {
+			lines.WriteString(line)
+		}
+	}
+	rec := replaytest.Read(w.t, &lines)
+	replaytest.Check(w.t, e, rec)
+	of := rec.Direct
+	for _, p := range rec.Programs {
+		of += len(p.Calls)
+	}
+	if of != calls {
+		w.t.Errorf("the record has %d calls, want %d", of, calls)
+	}
 }
 
 // decide answers what the last report says is waiting.

@@ -157,6 +157,7 @@ func (l life) check(t *testing.T, api contract.ModelAPI, stream script.Streaming
 	if n := int64(len(l.turns)); e.Usage.InputTokens != 10*n || e.Usage.OutputTokens != 2*n || e.Usage.TokensEstimated {
 		t.Errorf("usage %+v of %d turns", e.Usage, n)
 	}
+	w.wantReplayed(len(l.wantCalls))
 	events := w.types()
 	if events[0] != string(contract.EventExecutionStarted) || events[len(events)-1] != string(contract.EventExecutionFinished) {
 		t.Errorf("events %q", events)

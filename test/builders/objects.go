@@ -52,6 +52,12 @@ func (b *Recipe) OutputSchema(s string) *Recipe { b.o.Spec.OutputSchema = raw(s)
 // Limits sets its limits.
 func (b *Recipe) Limits(l contract.Limits) *Recipe { b.o.Spec.Limits = &l; return b }
 
+// Tests adds tests.
+func (b *Recipe) Tests(tests ...contract.Fixture) *Recipe {
+	b.o.Spec.Tests = append(b.o.Spec.Tests, tests...)
+	return b
+}
+
 // Ready gives it a Ready condition; an empty reason means True.
 func (b *Recipe) Ready(reason, message string) *Recipe {
 	b.o.Status.Conditions = ready(b.o.Generation, reason, message)

@@ -71,7 +71,7 @@ func newKit(ctx context.Context) *kit {
 	op := settings.Default()
 	op.Runtime.Image = "registry.example/codeact:v0"
 	k.runs = &agentrun.Reconciler{Client: c, Reader: c, Events: k.events, Clock: k.clock, Operator: op}
-	k.rcps = &recipe.Reconciler{Client: c, Events: k.events, Clock: k.clock, Operator: op}
+	k.rcps = &recipe.Reconciler{Client: c, Reader: c, Events: k.events, Clock: k.clock, Operator: op}
 	k.grants = &toolgrant.Reconciler{Client: c, Events: k.events, Clock: k.clock}
 	return k
 }

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +79,7 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		mine.Wrap(func(rt http.RoundTripper) http.RoundTripper { seen.RoundTripper = rt; return seen })
 		op := settings.Default()
 		op.Runtime.Image = "registry.example/codeact:v0"
+		op.CodeAct.AllowNamespaceOverride, op.Recipes.AllowNamespaceOverride = true, true
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
 		over := make(chan error, 1)
 		go func() {
@@ -225,5 +227,76 @@ var _ = Describe("The manager, with no more than its own role", Ordered, func() 
 		ready(rcp, v1alpha1.ReasonReady)
 		ready(g, "Expired")
 		ready(rcp, "ToolsNotGranted")
+	})
+
+	It("runs the tests of recipes, four at once, and has runs wait for them", func(SpecContext) {
+		k.cleanChecks()
+		const n = 6
+		var all []*v1alpha1.Recipe
+		for i := range n {
+			all = append(all, create(k, builders.MakeRecipe(fmt.Sprintf("tested-%d", i), echo).Tests(contract.Fixture{Name: "a"}).Obj()))
+		}
+		create(k, builders.MakeRun("early").Recipe("tested-0").StartDeadline(5*time.Minute).Input(`{}`).Obj())
+		until("early", metav1.ConditionUnknown, "RecipeNotReady")
+		ended := map[string]bool{}
+		for len(ended) < n {
+			var open []corev1.Pod
+			Eventually(func(g Gomega) {
+				open = nil
+				alive := 0
+				for _, p := range k.checkPods() {
+					if p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil {
+						alive++
+						if !ended[p.Name] {
+							open = append(open, p)
+						}
+					}
+				}
+				g.Expect(alive).To(BeNumerically("<=", 4))
+				g.Expect(len(ended) + alive).To(BeNumerically(">=", min(n, len(ended)+4)))
+			}).WithTimeout(30 * time.Second).WithPolling(50 * time.Millisecond).Should(Succeed())
+			k.endCheck(open[0], reportOf(open[0], 1))
+			ended[open[0].Name] = true
+		}
+		for _, rcp := range all {
+			ready(rcp, v1alpha1.ReasonReady)
+			Expect(rcp.Status.Tests.Attempts).To(Equal(int64(1)))
+		}
+		until("early", metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+		Eventually(k.checkPods).WithTimeout(30 * time.Second).Should(BeEmpty())
+	})
+
+	It("judges runs that wait, and recipes, again as soon as their namespace is switched", func(SpecContext) {
+		rcp := create(k, builders.MakeRecipe("waited", "function main(x) { return tools.call('later', x) }", "later").Obj())
+		create(k, builders.MakeRun("waits").Recipe("waited").Input(`{}`).StartDeadline(time.Hour).Obj())
+		until("waits", metav1.ConditionUnknown, "ToolsNotGranted")
+		enabled := func() string {
+			Expect(admin.Get(k.ctx, client.ObjectKeyFromObject(rcp), rcp)).To(Succeed())
+			if c := meta.FindStatusCondition(rcp.Status.Conditions, v1alpha1.ConditionEnabled); c != nil {
+				return string(c.Status)
+			}
+			return ""
+		}
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
+		k.annotate(v1alpha1.AnnotationRecipesEnabled, "false")
+		k.expectDisabled(until("waits", metav1.ConditionFalse, "Disabled"), "recipes is disabled by the annotation")
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("False"))
+		k.annotate(v1alpha1.AnnotationRecipesEnabled, unset)
+		Eventually(enabled).WithTimeout(30 * time.Second).Should(Equal("True"))
+	})
+
+	It("starts no run that comes right after its namespace was switched off", func(SpecContext) {
+		for i := range 15 {
+			name := fmt.Sprintf("late-%d", i)
+			k.annotate(v1alpha1.AnnotationCodeActEnabled, "false")
+			create(k, builders.MakeRun(name).Code(echo).Obj())
+			k.expectDisabled(until(name, metav1.ConditionFalse, "Disabled"), "disabled by the annotation")
+
+			name = fmt.Sprintf("early-%d", i)
+			k.annotate(v1alpha1.AnnotationCodeActEnabled, unset)
+			create(k, builders.MakeRun(name).Code(echo).Obj())
+			run := until(name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+			Expect(run.Status.Pinned.CodeAct).To(Equal(&contract.Switch{Enabled: true, From: contract.LayerOperator}))
+		}
 	})
 })

@@ -158,7 +158,7 @@ var _ = Describe("A run", func() {
 
 	It("fails at once when runs are switched off", func(ctx SpecContext) {
 		k := newKit(ctx)
-		k.runs.Operator.Enabled = false
+		k.runs.Operator.CodeAct.Enabled = false
 		create(k, builders.MakeRun("r").Code(echo).Obj())
 		expectEnd(k.look("r"), metav1.ConditionFalse, contract.ReasonDisabled)
 	})

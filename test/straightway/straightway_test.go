@@ -41,6 +41,7 @@ func TestStraightWay(t *testing.T) {
 	for _, want := range []string{
 		"Succeeded=True Succeeded", "Succeeded=False JavaScriptError", "Succeeded=False Interrupted",
 		"Succeeded=False EffectsAmbiguous", "Succeeded=False Cancelled", "Succeeded=False WorkerLost",
+		"Succeeded=False Disabled",
 	} {
 		if ends[want] == 0 {
 			t.Errorf("no history ended with %q: %v", want, ends)
@@ -92,6 +93,8 @@ func (w *world) turn() error {
 	case w.chance(60):
 		w.note("the ttl is edited")
 		w.edit(func() { w.run.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
+	case w.chance(60):
+		w.flip()
 	case w.chance(20):
 		w.now = w.now.Add(time.Duration(w.rng.IntN(60)) * time.Second)
 	}
@@ -143,6 +146,7 @@ func (w *world) rest() error {
 	version := w.version
 	w.edit(func() { w.run.Spec.Cancel = !w.run.Spec.Cancel })
 	for range 3 {
+		w.flip()
 		w.now = w.now.Add(time.Minute)
 		if _, err := w.look(-1); err != nil {
 			return err

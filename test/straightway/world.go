@@ -35,6 +35,8 @@ type world struct {
 	pods    map[string]*corev1.Pod
 	pins    map[string]*corev1.ConfigMap
 	deleted bool
+	// off is what the annotation of the namespace says; the operator lets it count.
+	off bool
 
 	// cached is the run as the manager's cache has it, of cachedVersion.
 	cached        *v1alpha1.AgentRun
@@ -62,8 +64,15 @@ func newWorld(seed uint64, run *v1alpha1.AgentRun) *world {
 		pods: map[string]*corev1.Pod{}, pins: map[string]*corev1.ConfigMap{},
 		started: map[int64]int{}, truth: map[int64]contract.Result{},
 	}
+	w.op.CodeAct.AllowNamespaceOverride = true
 	w.refresh()
 	return w
+}
+
+// flip has somebody switch the namespace off, or on again.
+func (w *world) flip() {
+	w.off = !w.off
+	w.note("the namespace is switched off: %v", w.off)
 }
 
 func (w *world) refresh() { w.cached, w.cachedVersion = w.run.DeepCopy(), w.version }
@@ -101,6 +110,9 @@ func (w *world) observe() agentrun.Snapshot {
 	s := agentrun.Snapshot{Now: w.now, Run: w.cached.DeepCopy(), Models: []v1alpha1.ToolGrant{
 		*builders.MakeGrant("gpt", "gpt").Model("https://models.example/v1", "m").Ready("", "").Obj(),
 	}}
+	if w.off {
+		s.NamespaceAnnotations = map[string]string{v1alpha1.AnnotationCodeActEnabled: "false"}
+	}
 	name := agentrun.Name(s.Run, max(s.Run.Status.ExecutionGeneration, 1))
 	if p := w.pods[name]; p != nil {
 		s.Pod = p.DeepCopy()
@@ -141,6 +153,9 @@ func (w *world) act(s agentrun.Snapshot, p agentrun.Plan, crash *int) (agentrun.
 
 func (w *world) launch(run *v1alpha1.AgentRun, pin *agentrun.Pin, cut func() bool) (agentrun.Done, error) {
 	if have := w.pins[pin.Name]; have == nil {
+		if f := pin.Bundle.CheckEnabled(); f != nil || w.off {
+			return agentrun.Done{}, fmt.Errorf("generation %d is pinned where the namespace is switched off (%v): %w", pin.Bundle.Run.Generation, w.off, f)
+		}
 		w.pins[pin.Name] = pin.ConfigMap(run)
 	} else if !pin.Held(run, have) {
 		return agentrun.Done{Fault: contract.Faultf(contract.ReasonInterrupted, "another pin")}, nil

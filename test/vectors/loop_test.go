@@ -179,9 +179,12 @@ func (c loopCase) run(t *testing.T, e *sandbox.Engine) {
 	}
 	model, box := &scripted{c: c, cancel: cancel}, &counting{Sandbox: e}
 	var events bytes.Buffer
+	told := loop.NewEvents(&events, time.Now)
+	told.Record(recorded)
 	o := loop.Run(ctx, loop.Config{
-		Sandbox: box, Bundle: c.bundle(t), Tools: tools.List, Now: time.Now, Model: model, Events: loop.NewEvents(&events, time.Now),
+		Sandbox: box, Bundle: c.bundle(t), Tools: tools.List, Now: time.Now, Model: model, Events: told,
 	})
+	wantReplayed(t, e, told)
 	c.compare(t, o)
 	c.count(t, "steps", c.Expect.Steps, int64(len(o.Steps)))
 	c.count(t, "model calls", c.Expect.Steps, model.asked)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -91,9 +92,10 @@ func (c sandboxCase) run(t *testing.T, e *sandbox.Engine) {
 	}
 	tools := stub.New(stubs)
 	b := contract.Bundle{
-		Run:    contract.RunRef{Namespace: "local", Name: "exec", UID: "local", Generation: 1},
+		Run:    contract.RunRef{Namespace: "local", Name: "exec", UID: recorded.RunUID, Generation: 1},
 		Source: text(t, c.Source), Limits: contract.DefaultLimits(),
 	}
+	b.SourceDigest = contract.Digest([]byte(b.Source))
 	for name, n := range c.Limits {
 		if err := b.Limits.Set(name, n); err != nil {
 			t.Fatal(err)
@@ -106,8 +108,11 @@ func (c sandboxCase) run(t *testing.T, e *sandbox.Engine) {
 		}
 	}
 	start := time.Now()
-	o := loop.Run(t.Context(), loop.Config{Sandbox: e, Bundle: b, Tools: tools.List, Now: time.Now})
+	events := loop.NewEvents(io.Discard, time.Now)
+	events.Record(recorded)
+	o := loop.Run(t.Context(), loop.Config{Sandbox: e, Bundle: b, Tools: tools.List, Now: time.Now, Events: events})
 	c.compare(t, o, time.Since(start))
+	wantReplayed(t, e, events)
 	if want := c.Expect.ChildCalls; want != nil && tools.Entered() != *want {
 		t.Errorf("tools were entered %d times, want %d", tools.Entered(), *want)
 	}

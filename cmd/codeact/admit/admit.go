@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,8 +30,13 @@ type Kind struct {
 	rules      *cel.Validator
 }
 
-// Kinds reads every embedded CRD; the keys are kinds.
-func Kinds() (map[string]*Kind, error) {
+// Kinds returns what every embedded CRD says, read once; the keys are kinds. The
+// map is for reading only.
+func Kinds() (map[string]*Kind, error) { return kinds() }
+
+var kinds = sync.OnceValues(readKinds)
+
+func readKinds() (map[string]*Kind, error) {
 	out := map[string]*Kind{}
 	files, err := fs.Glob(crd.Bases, "bases/*.yaml")
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *snapshot) recipe(dir string) (*Recipe, []*Problem) {
 		if bad != nil {
 			all = append(all, bad)
 		}
-		r.Tests = tests
+		r.Tests, r.Object.Spec.Tests = tests, tests
 	}
 	return r, all
 }

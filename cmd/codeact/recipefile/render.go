@@ -34,6 +34,7 @@ func Render(r *v1alpha1.Recipe) ([]byte, error) {
 		{"outputSchema", s.OutputSchema, s.OutputSchema != nil},
 		{"sourceDigest", s.SourceDigest, s.SourceDigest != ""},
 		{"source", s.Source, true},
+		{"tests", s.Tests, len(s.Tests) > 0},
 	})
 	if err != nil {
 		return nil, err

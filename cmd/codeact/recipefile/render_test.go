@@ -25,6 +25,16 @@ func whole() *v1alpha1.Recipe {
 		Limits:       &contract.Limits{ChildCalls: &calls, WallClockMs: 5},
 		InputSchema:  &apiextensionsv1.JSON{Raw: []byte(`{"type":"object","properties":{"on":{"const":"yes"},"n":{"maximum":9007199254740993}}}`)},
 		OutputSchema: &apiextensionsv1.JSON{Raw: []byte(`true`)},
+		Tests: []contract.Fixture{
+			{
+				Name: "yes", Input: []byte(`{"id":9007199254740993}`), Expect: contract.FixtureEnd{Output: []byte(`null`)},
+				Calls: []contract.FixtureCall{
+					{Tool: "a", Args: []byte(`{"on":"yes"}`), Returns: []byte(`"x\ny"`)},
+					{Tool: "b", Fails: &contract.FixtureFailure{Reason: contract.ReasonToolFailed, Message: "gone"}},
+				},
+			},
+			{Name: "refuses: no id", Expect: contract.FixtureEnd{Reason: contract.ReasonInvalidInput}},
+		},
 	}
 	r.Spec.SourceDigest = r.SourceDigest()
 	return r

@@ -50,7 +50,7 @@ func Sentence(w Why) string {
 		return "the answer calls a function, and none was offered: " + nativeText + " " + eitherForm
 	case WhyOutputTooLarge:
 		return "the output has more bytes than its limit, which stands under Limits. Send " + finalForm + " with a smaller one."
-	case WhyCutCalls, WhyCutAnswer, WhyNoCall, WhyTextCall: // of protocol Tools
+	case WhyCutCalls, WhyCutAnswer, WhyNoCall, WhyManyCalls, WhyTextCall: // of protocol Tools
 	}
 	return "the answer is no message. " + eitherForm
 }

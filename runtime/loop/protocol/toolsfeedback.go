@@ -20,6 +20,8 @@ const (
 	WhyCutAnswer Why = "cutAnswer"
 	// WhyNoCall is an answer that has no tool call, though its endpoint says so.
 	WhyNoCall Why = "noCall"
+	// WhyManyCalls is an answer with more calls than are looked at.
+	WhyManyCalls Why = "manyCalls"
 	// WhyTextCall is a tool call that is spelled in the text, or a text of this
 	// protocol's own.
 	WhyTextCall Why = "textCall"
@@ -54,13 +56,38 @@ func CutShort(finishReason string) bool {
 }
 
 // textCalls are how models spell a call that their endpoint did not recognise.
-var textCalls = []string{"<tool_call>", "<tool_calls>", "<|tool_call", "<function=", "<function_call>", "[TOOL_CALLS]", "<|python_tag|>"}
+var textCalls = []string{
+	"<tool_call>", "<tool_calls>", "<|tool_call", "<function=", "<function_call>", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>", "<｜tool▁call",
+}
 
-// protocolText reports whether a text is one of the protocol, and no answer.
+// callEnds are how such a call ends where words of the model stand before it.
+var callEnds = []string{
+	"</tool_call>", "</tool_calls>", "</function>", "</function_call>", "<|tool_call_end|>", "<|tool_calls_end|>", "<|tool_calls_section_end|>", "<｜tool▁calls▁end｜>",
+}
+
+// protocolText reports whether a text is one of the protocol, and no answer: from
+// its beginning, behind what a model thinks aloud, or, if it is a whole call with
+// which the text ends, in a line behind its first words.
 func protocolText(text string) bool {
-	text = strings.TrimLeftFunc(text, space)
-	starts := func(head string) bool { return strings.HasPrefix(text, head) }
-	return slices.ContainsFunc(textCalls, starts) || starts(strings.TrimSpace(toolHead)) || starts(strings.TrimSpace(protocolHead))
+	text = strings.TrimFunc(text, space)
+	if thought, rest, found := strings.Cut(text, "</think>"); found && (strings.HasPrefix(thought, "<think>") || !strings.Contains(thought, "<think>")) {
+		text = strings.TrimLeftFunc(rest, space)
+	}
+	starts := func(line string) bool {
+		return slices.ContainsFunc(textCalls, func(head string) bool { return strings.HasPrefix(line, head) })
+	}
+	if starts(text) || strings.HasPrefix(text, strings.TrimSpace(toolHead)) || strings.HasPrefix(text, strings.TrimSpace(protocolHead)) {
+		return true
+	}
+	if !slices.ContainsFunc(callEnds, func(end string) bool { return strings.HasSuffix(text, end) }) {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		if starts(strings.TrimLeftFunc(line, space)) {
+			return true
+		}
+	}
+	return false
 }
 
 // ToolsError tells the model why its answer was neither a call nor an end.
@@ -74,6 +101,8 @@ func ToolsError(w Why) string {
 		text = "the answer ends too early, so it was not taken. Be shorter. " + either
 	case WhyCutCalls:
 		text = "the answer ends too early, so none of its calls was made. Send fewer or shorter calls. " + either
+	case WhyManyCalls:
+		text = fmt.Sprintf("the answer has far more than %d calls, so none of them was made. Send at most %d, or one program. ", contract.MaxTurnCalls, contract.MaxTurnCalls) + either
 	case WhyNoCall:
 		text = "the answer was to call a tool, but holds no call. " + either
 	case WhyTextCall:

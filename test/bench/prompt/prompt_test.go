@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"text/tabwriter"
 	"testing"
+	"text/tabwriter"
 
 	"github.com/tiktoken-go/tokenizer"
 

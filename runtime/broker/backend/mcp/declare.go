@@ -199,9 +199,14 @@ func sameValue(a, b any) bool {
 		return ok && slices.EqualFunc(a, b, sameValue)
 	case json.Number:
 		b, ok := b.(json.Number)
-		return ok && (a == b || decimal(string(a)) == decimal(string(b)))
+		return ok && SameNumber(a, b)
 	}
 	return a == b
+}
+
+// SameNumber reports whether two numbers are the same however they are spelled.
+func SameNumber(a, b json.Number) bool {
+	return a == b || decimal(string(a)) == decimal(string(b))
 }
 
 // decimal spells a JSON number in one way: its digits without zeros at either end,
