@@ -66,6 +66,6 @@ Exit codes: 0 success, 1 the program or run failed, 2 usage or bad manifest.`,
 			return errors.New("name a subcommand")
 		},
 	}
-	root.AddCommand(newExec(), newRun(), newCatalogue(), newPending(), newApprove(), newDeny(), newTranscript(), newReplay(), newRecipe(), newTool())
+	root.AddCommand(newExec(), newRun(), newCatalogue(), newPending(), newApprove(), newDeny(), newTranscript(), newReplay(), newRecipe(), newTool(), newKRM())
 	return root
 }

@@ -176,11 +176,17 @@ func (l *loader) all(path string) error {
 		return err
 	}
 	defer func() { _ = l.root.Close() }()
+	l.every(path)
+	return nil
+}
+
+// every reads the recipes of the root that is open.
+func (l *loader) every(path string) {
 	l.shown = func(name string) string { return filepath.Join(path, filepath.FromSlash(name)) }
 	dirs, bad := l.dirs()
 	if bad != nil {
 		l.out.Problems = append(l.out.Problems, bad)
-		return nil
+		return
 	}
 	for _, dir := range dirs {
 		l.recipe(dir)
@@ -190,7 +196,6 @@ func (l *loader) all(path string) error {
 		l.out.Problems = []*Problem{problem(path, "the folder changed while it was read; read it again")}
 	}
 	l.unique()
-	return nil
 }
 
 // unique takes out recipes whose name another one has already: of several, the

@@ -1,0 +1,3 @@
+function main(input) {
+  return tools.call("get_item" { id: 1 });
+}

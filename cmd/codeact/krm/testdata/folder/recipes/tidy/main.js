@@ -1,0 +1,3 @@
+function main(input) {
+  return input;
+}
