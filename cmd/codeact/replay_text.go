@@ -68,7 +68,7 @@ func (v view) replayed(p replay.Result) {
 	if p.Reason == "" {
 		end = "the output"
 		if p.OutputBytes > 0 {
-			end += fmt.Sprintf(" of %d bytes", p.OutputBytes)
+			end += " of " + counted(p.OutputBytes, "byte")
 		}
 		end += " " + p.OutputDigest
 	}
