@@ -68,14 +68,14 @@ func (v view) replayed(p replay.Result) {
 	if p.Reason == "" {
 		end = "the output"
 		if p.OutputBytes > 0 {
-			end += fmt.Sprintf(" of %d bytes", p.OutputBytes)
+			end += " of " + counted(p.OutputBytes, "byte")
 		}
 		end += " " + p.OutputDigest
 	}
 	switch {
 	case p.Divergence != nil:
 		v.line(0, "%s: DIVERGES: %s", title, p.Divergence.Title())
-		v.divergence(*p.Divergence)
+		v.divergence(1, *p.Divergence)
 	case p.Verdict == replay.Unverified:
 		v.line(0, "%s: NOT VERIFIED: %s; %d of %s as recorded", title, p.Why, p.Calls, counted(p.Recorded, "call"))
 	case p.Why != "":
@@ -86,13 +86,13 @@ func (v view) replayed(p replay.Result) {
 }
 
 // divergence writes two values, and before them the parts that differ first.
-func (v view) divergence(d replay.Divergence) {
+func (v view) divergence(indent int, d replay.Divergence) {
 	if d.At != "" && d.At != "$" {
-		v.line(1, "recorded %s = %s", d.At, short(cmp.Or(d.RecordedPart, "nothing")))
-		v.line(1, "replayed %s = %s", d.At, short(cmp.Or(d.ReplayedPart, "nothing")))
+		v.line(indent, "recorded %s = %s", d.At, short(cmp.Or(d.RecordedPart, "nothing")))
+		v.line(indent, "replayed %s = %s", d.At, short(cmp.Or(d.ReplayedPart, "nothing")))
 	}
-	v.line(1, "recorded %s", short(cmp.Or(d.Recorded, "no call")))
-	v.line(1, "replayed %s", short(cmp.Or(d.Replayed, "no call")))
+	v.line(indent, "recorded %s", short(cmp.Or(d.Recorded, "no call")))
+	v.line(indent, "replayed %s", short(cmp.Or(d.Replayed, "no call")))
 }
 
 func short(text string) string {
@@ -144,7 +144,7 @@ func (v view) comparison(c replacementDiff) {
 			v.line(1, "+ %s: new: %s", place, short(x.Replayed))
 		case replay.Changed:
 			v.line(1, "! %s: other arguments, first at %s", place, cmp.Or(x.At, "$"))
-			v.divergence(replay.Divergence{At: x.At, RecordedPart: x.RecordedPart, ReplayedPart: x.ReplayedPart, Recorded: x.Recorded, Replayed: x.Replayed})
+			v.divergence(3, replay.Divergence{At: x.At, RecordedPart: x.RecordedPart, ReplayedPart: x.ReplayedPart, Recorded: x.Recorded, Replayed: x.Replayed})
 		}
 	}
 	if c.Why != "" {

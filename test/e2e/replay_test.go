@@ -32,12 +32,12 @@ var _ = Describe("a run that has ended", func() {
 	}
 
 	It("is replayed by its name, and holds", func(ctx SpecContext) {
-		s.recipe(ctx, "sum", `function main(input) { return tools.call("t", {sum: input.a + input.b}).sum }`, func(r *v1alpha1.RecipeSpec) {
+		s.recipe(ctx, "sum", `function main(input) { return tools.call("t", {sum: input.a + input.b}).arguments.sum }`, func(r *v1alpha1.RecipeSpec) {
 			r.Tools = []string{"t"}
 			r.InputSchema = &apiextensionsv1.JSON{Raw: []byte(`{"type":"object","required":["a","b"]}`)}
 		})
 		run := succeeds(ctx, s.native(ctx, []script.Turn{
-			calls("run_code", runs(`function main() { return tools.call("t", {n: 4}).n + 1 }`), "sum", `{"a":1}`),
+			calls("run_code", runs(`function main() { return tools.call("t", {n: 4}).arguments.n + 1 }`), "sum", `{"a":1}`),
 			calls("sum", `{"a":1,"b":2}`, "t", `{"from":"model"}`),
 			turn("It is 3."),
 		}, func(a *v1alpha1.AgentSpec) { a.Recipes = []string{"sum"} }))
@@ -48,7 +48,7 @@ var _ = Describe("a run that has ended", func() {
 		By("and what another recipe would have done")
 		dir := GinkgoT().TempDir()
 		Expect(os.WriteFile(filepath.Join(dir, "recipe.toml"), []byte("version = 1\nname = \"sum\"\ntools = [\"t\"]\n"), 0o600)).To(Succeed())
-		Expect(os.WriteFile(filepath.Join(dir, "main.js"), []byte(`function main(input) { return tools.call("t", {sum: input.a - input.b}).sum }`), 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(dir, "main.js"), []byte(`function main(input) { return tools.call("t", {sum: input.a - input.b}).arguments.sum }`), 0o600)).To(Succeed())
 		out, err := exec.CommandContext(ctx, binary, "replay", run.Name, "--with", dir, "-n", s.ns, "--kubeconfig", os.Getenv("KUBECONFIG")).Output()
 		Expect(err).To(MatchError("exit status 1"))
 		Expect(string(out)).To(ContainSubstring("recorded $.sum = 3"))
@@ -57,7 +57,7 @@ var _ = Describe("a run that has ended", func() {
 	})
 
 	It("becomes a recipe that passes lint and its test", func(ctx SpecContext) {
-		s.model(ctx, []script.Turn{code(`function main(input) { const seen = tools.call("t", {id: input.id}); return {id: seen.id + 1}; }`)})
+		s.model(ctx, []script.Turn{code(`function main(input) { const seen = tools.call("t", {id: input.id}).arguments; return {id: seen.id + 1}; }`)})
 		run := succeeds(ctx, s.run(ctx, "run", input(`{"id":7}`), func(r *v1alpha1.AgentRunSpec) {
 			r.Agent = &v1alpha1.AgentSpec{Model: "gpt", Prompt: "do it", Tools: []string{"t"}}
 		}))
