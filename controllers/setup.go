@@ -40,14 +40,18 @@ func Scheme() (*runtime.Scheme, error) {
 // CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
 // runtime's identity and the product's kinds, and the labels and switches of namespaces. Of ConfigMaps it
 // holds the names, so that a Recipe that takes a text from one learns of a change, and not
-// those of the bundles and transcripts of runs. What ConfigMaps hold is never cached, and
+// those of the bundles and transcripts of runs, nor of the checks of recipes. What ConfigMaps hold is never cached, and
 // Secrets are never read.
 func CacheOptions() (cache.Options, error) {
 	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
-	notOurs, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.DoesNotExist, nil)
+	notOfRuns, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.DoesNotExist, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	notOfPods, err := labels.NewRequirement(contract.LabelPod, selection.DoesNotExist, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
@@ -60,7 +64,7 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
 			&corev1.Namespace{}:      {Transform: onlyAsked},
-			&corev1.ConfigMap{}:      {Label: labels.NewSelector().Add(*notOurs), Transform: onlyName},
+			&corev1.ConfigMap{}:      {Label: labels.NewSelector().Add(*notOfRuns, *notOfPods), Transform: onlyName},
 		},
 	}, nil
 }
