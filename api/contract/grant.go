@@ -125,8 +125,12 @@ func Eligible(s Subject, p Policy, grants []Grant, asked []string) Projection {
 }
 
 func judge(s Subject, p Policy, grants []Grant, name string) (Grant, Rule, string) {
-	g, why := usable(s, grants, func(g Grant) bool { return g.Tool.Name == name },
-		fmt.Sprintf("no ToolGrant of this namespace, and none that another one offers to it, declares a tool named %q", name))
+	none := fmt.Sprintf("no ToolGrant of this namespace, and none that another one offers to it, declares a tool named %q", name)
+	recipe, called := s.RecipeTools[name]
+	if called {
+		none += fmt.Sprintf("; it is Recipe %s, and code never calls a recipe", recipe)
+	}
+	g, why := usable(s, grants, func(g Grant) bool { return g.Tool.Name == name }, none)
 	if why != "" {
 		return g, RuleGrant, why
 	}
@@ -146,7 +150,6 @@ func judge(s Subject, p Policy, grants []Grant, name string) (Grant, Rule, strin
 			return g, RuleCapabilities, fmt.Sprintf("it asks for the capability %q, which ToolGrant %s does not grant; add it to spec.grant.capabilities", c, of)
 		}
 	}
-	recipe, called := s.RecipeTools[name]
 	switch {
 	case g.Authority.Approval != "" && g.Authority.Approval != ApprovalNever:
 		return g, RuleApproval, fmt.Sprintf("ToolGrant %s has approval: %s, and nobody can approve a call from code", of, g.Authority.Approval)

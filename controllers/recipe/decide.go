@@ -252,17 +252,11 @@ func (s *subject) conflict() *contract.Fault {
 	return nil
 }
 
-// recursion refuses calls of recipes. A name that a ToolGrant declares is that
-// tool: a recipe that wants the name as well is refused itself.
+// recursion refuses a recipe that calls itself. Another recipe among its tools is no
+// tool, and one that has no grant.
 func (s *subject) recursion() *contract.Fault {
 	if name := s.Recipe.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) {
 		return contract.Faultf(contract.ReasonRecursive, "spec.tools names the recipe itself, %q; take it out", name)
-	}
-	for _, o := range s.others() {
-		if name := o.EffectiveToolName(); slices.Contains(s.Recipe.Spec.Tools, name) && s.granter(name) == "" {
-			return contract.Faultf(contract.ReasonRecursive,
-				"spec.tools names %q, which is Recipe %s; a recipe can only call tools", name, o.Name)
-		}
 	}
 	return nil
 }

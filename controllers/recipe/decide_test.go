@@ -138,7 +138,7 @@ func TestDecideNames(t *testing.T) {
 		},
 		"another recipe among its tools": {
 			recipe: sweep(), recipes: []*builders.Recipe{plain("other").ToolName("search")},
-			want: want{verb: recipe.VerbRefuse, reason: contract.ReasonRecursive, message: "Recipe other", toolsResolved: contract.ReasonToolsNotGranted},
+			want: want{verb: recipe.VerbWait, reason: contract.ReasonToolsNotGranted, message: "it is Recipe other, and code never calls a recipe", toolsResolved: contract.ReasonToolsNotGranted},
 		},
 		"a tool that a recipe is called like is denied to code, whoever was first": {
 			recipe: sweep(), recipes: []*builders.Recipe{plain("other").ToolName("search")}, grants: []*builders.Grant{search()},

@@ -40,7 +40,7 @@ const tools = `{
  "strict":{"echo":true,"inputSchema":{"type":"object","required":["a"]}}, "wide":{"returns":[ 1,  2 ],"effect":"ReadOnly"}}`
 
 // lived are the events of a run of one program.
-func lived(t *testing.T, ctx context.Context, source string, edit func(*contract.Bundle)) []contract.Event {
+func lived(ctx context.Context, t *testing.T, source string, edit func(*contract.Bundle)) []contract.Event {
 	t.Helper()
 	stubs, err := stub.Parse([]byte(tools))
 	if err != nil {
@@ -139,7 +139,7 @@ func TestHolds(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := replayed(t, lived(t, t.Context(), tc.source, tc.edit))
+			got := replayed(t, lived(t.Context(), t, tc.source, tc.edit))
 			want := replay.Holds
 			if tc.wantWhy != "" {
 				want = replay.Unverified
@@ -155,7 +155,7 @@ func TestHolds(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	got := replayed(t, lived(t, ctx, `function main() { tools.call("get", {}); tools.call("slow", {}) }`, nil))
+	got := replayed(t, lived(ctx, t, `function main() { tools.call("get", {}); tools.call("slow", {}) }`, nil))
 	if got.Verdict != replay.Unverified || got.Calls != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -198,7 +198,7 @@ func TestRecordLacks(t *testing.T) {
 			if source == "" {
 				source = twice
 			}
-			got := replayed(t, tc.change(lived(t, t.Context(), source, tc.edit)))
+			got := replayed(t, tc.change(lived(t.Context(), t, source, tc.edit)))
 			if got.Verdict != tc.want || !strings.HasPrefix(got.Why, tc.why) || tc.why == "" && got.Why != "" {
 				t.Errorf("%+v %+v", got, got.Divergence)
 			}
@@ -240,7 +240,7 @@ func TestWith(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := read(t, lived(t, t.Context(), first, nil)).Programs[0]
+			p := read(t, lived(t.Context(), t, first, nil)).Programs[0]
 			x := replay.Other{Recipe: "other", Tools: []string{"echo", "get", "fail"}, Source: tc.source, Limits: contract.DefaultLimits()}
 			if tc.schema != "" {
 				x.InputSchema = json.RawMessage(tc.schema)

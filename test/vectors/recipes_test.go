@@ -19,6 +19,9 @@ import (
 
 type recipeFile struct {
 	JSON any
+	// Text is another file's, and Count how many there are, by their {i}.
+	Text  string
+	Count int
 }
 
 // UnmarshalJSON reads a file that is nothing but its text, too.
@@ -36,7 +39,10 @@ type recipeCase struct {
 	Note   string
 	Files  map[string]recipeFile
 	Grants []struct{ Tool contract.Tool }
-	Call   json.RawMessage
+	Call   *struct {
+		Recipe       string
+		Input, Tools json.RawMessage
+	}
 	Expect struct {
 		OK     bool
 		Reason *contract.Reason
@@ -44,13 +50,6 @@ type recipeCase struct {
 		Value      json.RawMessage
 		ChildCalls *int64
 	}
-}
-
-// recipesSkipped are the cases without a call that are not run, and why.
-var recipesSkipped = map[string]string{
-	"RC22":  "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
-	"RC23":  "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
-	"RC23b": "the bounds of a root are those of recipe folders: cmd/codeact/recipefile",
 }
 
 func TestRecipeVectors(t *testing.T) {
@@ -63,22 +62,25 @@ func TestRecipeVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := newEngine(t)
 	for _, c := range file.Cases {
 		t.Run(c.ID, func(t *testing.T) {
-			switch why := recipesSkipped[c.ID]; {
-			case why != "":
-				t.Skip(why)
+			switch {
+			case bounds[c.ID]:
+				c.root(t)
 			case c.Call != nil:
-				t.Skip("calls are not run here yet")
+				c.call(t, kinds["Recipe"], e)
+			default:
+				c.run(t, kinds["Recipe"])
 			}
-			c.run(t, kinds["Recipe"])
 		})
 	}
 }
 
-func (c recipeCase) run(t *testing.T, kind *admit.Kind) {
-	var all []v1alpha1.Recipe
-	refused, maps := "", map[string]*corev1.ConfigMap{}
+// read reads the files: the recipes that the API server takes, the ConfigMaps, and
+// why it refused another one.
+func (c recipeCase) read(t *testing.T, kind *admit.Kind) (all []v1alpha1.Recipe, maps map[string]*corev1.ConfigMap, refused string) {
+	maps = map[string]*corev1.ConfigMap{}
 	for _, f := range c.Files {
 		if f.JSON == nil {
 			continue
@@ -114,6 +116,11 @@ func (c recipeCase) run(t *testing.T, kind *admit.Kind) {
 		}
 		all = append(all, r)
 	}
+	return all, maps, refused
+}
+
+func (c recipeCase) run(t *testing.T, kind *admit.Kind) {
+	all, maps, refused := c.read(t, kind)
 	var grants []v1alpha1.ToolGrant
 	for _, g := range c.Grants {
 		x := v1alpha1.ToolGrant{ObjectMeta: metav1.ObjectMeta{Name: g.Tool.Name}}

@@ -156,7 +156,9 @@ func (x *one) decide(o *v1alpha1.Recipe, all []v1alpha1.Recipe) recipe.Plan {
 func (x *one) object(all []v1alpha1.Recipe) {
 	o := x.Object.DeepCopy()
 	o.Spec.Source, o.Spec.SourceDigest, o.Spec.InputSchema, o.Spec.OutputSchema = "function main() {}", "", nil, nil
-	f := x.decide(o, all).Fault
+	plan := x.decide(o, all)
+	x.recipes(plan.Tools, all)
+	f := plan.Fault
 	if f == nil {
 		return
 	}
@@ -166,6 +168,16 @@ func (x *one) object(all []v1alpha1.Recipe) {
 	}[f.Reason]
 	if key != "" {
 		x.key(key, string(f.Reason), Error, "%s", f.Message)
+	}
+}
+
+// recipes finds the declared tools that are recipes: no grant can give them.
+func (x *one) recipes(tools []v1alpha1.RecipeTool, all []v1alpha1.Recipe) {
+	of := v1alpha1.RecipeTools(x.Object.Namespace, all)
+	for _, t := range tools {
+		if name := of[t.Name]; name != "" && name != x.Object.Name {
+			x.key("tools", string(contract.ReasonToolsNotGranted), Error, "%q is Recipe %s, and a recipe only calls tools", t.Name, name)
+		}
 	}
 }
 

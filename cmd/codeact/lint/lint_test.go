@@ -97,12 +97,12 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestRecursionOverTheRoot(t *testing.T) {
+func TestRecipeAsATool(t *testing.T) {
 	found := findings(t, map[string]string{
 		"a/recipe.toml": head + "tools = [\"other\"]\n", "a/main.js": "function main() { return tools.call('other', {}) }",
 		"b/recipe.toml": "version = 1\nname = \"other\"\n", "b/main.js": "function main() {}",
 	})
-	if len(found) != 1 || found[0].Rule != "Recursive" || found[0].Path != filepath.Join("recipes", "a", "recipe.toml") {
+	if len(found) != 1 || found[0].Rule != "ToolsNotGranted" || found[0].Path != filepath.Join("recipes", "a", "recipe.toml") {
 		t.Errorf("findings %+v", found)
 	}
 }

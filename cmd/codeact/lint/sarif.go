@@ -85,7 +85,8 @@ var about = map[string]string{
 	string(contract.ReasonSchemaInvalid):   "Schemas are JSON Schemas that refer to nothing outside.",
 	string(contract.ReasonNameConflict):    "Names of recipes are unique.",
 	string(contract.ReasonReservedName):    "Names of the runtime are not taken.",
-	string(contract.ReasonRecursive):       "Recipes call tools, not recipes.",
+	string(contract.ReasonToolsNotGranted): "Recipes call tools, not recipes.",
+	string(contract.ReasonRecursive):       "A recipe does not call itself.",
 	string(contract.ReasonLimitsTooHigh):   "Limits are within the operator's.",
 }
 
