@@ -23,6 +23,8 @@ const (
 	// maxValues bounds its values, with those of YAML aliases as often as they are
 	// referred to.
 	maxValues = 1 << 20
+	// maxText bounds the bytes of its texts, counted in the same way.
+	maxText = 4 * MaxBytes
 	// maxDepth bounds how deep it is nested.
 	maxDepth = 200
 	// maxOperations bounds its operations.
@@ -90,7 +92,14 @@ func decode(text []byte) (any, error) {
 }
 
 // builder makes values of YAML, as many as are allowed.
-type builder struct{ values int }
+type builder struct{ values, text int }
+
+func (b *builder) texts(n *yaml.Node) error {
+	if b.text += len(n.Value); b.text > maxText {
+		return fmt.Errorf("the document has more than %d bytes of text, its aliases resolved", maxText)
+	}
+	return nil
+}
 
 func (b *builder) one(depth int) error {
 	if b.values++; b.values > maxValues {
@@ -143,6 +152,9 @@ func (b *builder) value(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		return b.mapping(n, depth)
 	case yaml.ScalarNode:
+		if err := b.texts(n); err != nil {
+			return nil, err
+		}
 		return scalar(n)
 	case yaml.DocumentNode:
 	}
@@ -159,6 +171,9 @@ func (b *builder) mapping(n *yaml.Node, depth int) (any, error) {
 		}
 		if k.Kind != yaml.ScalarNode {
 			return nil, fmt.Errorf("line %d: a key that is no text", k.Line)
+		}
+		if err := b.texts(k); err != nil {
+			return nil, err
 		}
 		if k.ShortTag() == "!!merge" {
 			for _, m := range append(list(v), v) {

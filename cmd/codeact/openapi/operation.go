@@ -85,11 +85,21 @@ type Parameter struct {
 	Encoded bool
 }
 
+// Bounds of one operation.
+const (
+	maxParameters = 512
+	maxAddress    = 8192 // of its server, in bytes
+)
+
 // Parameters are those of the path and of the operation, which replaces the
 // path's of the same place and name.
 func (o Operation) Parameters() ([]Parameter, error) {
 	var out []Parameter
-	for _, x := range append(slices.Clone(list(o.item["parameters"])), list(o.node["parameters"])...) {
+	all := slices.Concat(list(o.item["parameters"]), list(o.node["parameters"]))
+	if len(all) > maxParameters {
+		return nil, fmt.Errorf("it has more than %d parameters", maxParameters)
+	}
+	for _, x := range all {
 		m, err := o.d.follow(x)
 		if err != nil {
 			return nil, fmt.Errorf("its parameters: %w", err)
@@ -192,9 +202,26 @@ func (o Operation) Server() (address string, others int, err error) {
 	s := object(all[0])
 	address = str(s["url"])
 	variables := object(s["variables"])
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		address = strings.ReplaceAll(address, "{"+name+"}", text(object(variables[name])["default"]))
+	// In one pass: a default that names another variable would grow without end.
+	var b strings.Builder
+	for rest := address; rest != ""; {
+		before, behind, found := strings.Cut(rest, "{")
+		name, after, closed := strings.Cut(behind, "}")
+		b.WriteString(before)
+		rest = ""
+		if found {
+			v, there := variables[name]
+			if !closed || !there {
+				return "", 0, fmt.Errorf("its server %.100q has a variable without a default", address)
+			}
+			b.WriteString(text(object(v)["default"]))
+			rest = after
+		}
+		if b.Len() > maxAddress {
+			return "", 0, fmt.Errorf("its server %.100q becomes longer than %d bytes with its variables", address, maxAddress)
+		}
 	}
+	address = b.String()
 	if strings.ContainsAny(address, "{}") {
 		return "", 0, fmt.Errorf("its server %.100q has a variable without a default", address)
 	}
@@ -204,6 +231,10 @@ func (o Operation) Server() (address string, others int, err error) {
 // text is a scalar as it stands in an address: YAML makes numbers of ports.
 func text(x any) string {
 	if x == nil {
+		return ""
+	}
+	switch x.(type) {
+	case map[string]any, []any:
 		return ""
 	}
 	return fmt.Sprint(x)

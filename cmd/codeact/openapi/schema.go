@@ -31,6 +31,7 @@ type Schemas struct {
 	d     *Document
 	use   Use
 	count int
+	bytes int               // of what is taken over, see weigh
 	names map[string]string // of definitions, by reference
 	defs  map[string]any
 	// Lost says what could not be taken over; the schemas accept more without it.
@@ -98,6 +99,9 @@ func (s *Schemas) make(x any, hidden []string, depth int) (any, error) {
 	if in == nil {
 		return nil, errors.New("a schema is neither an object nor a boolean")
 	}
+	if !s.weigh(in) {
+		return nil, errors.New("its schema is too large")
+	}
 	out := map[string]any{}
 	if ref, ok := in["$ref"].(string); ok {
 		def, err := s.define(ref, depth)
@@ -123,7 +127,13 @@ func (s *Schemas) make(x any, hidden []string, depth int) (any, error) {
 		out["required"] = distinct(r)
 	}
 	s.pattern(in, out)
-	hidden = append(slices.Clone(hidden), s.hidden(in, new(steps))...)
+	own := s.hidden(in, new(steps))
+	slices.Sort(own)
+	own = slices.Compact(own)
+	if s.count += len(own); s.count > maxSchemas {
+		return nil, errors.New("its schema is too large")
+	}
+	hidden = append(slices.Clone(hidden), own...)
 	if err := s.parts(in, out, hidden, depth); err != nil {
 		return nil, err
 	}

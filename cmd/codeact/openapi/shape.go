@@ -136,7 +136,7 @@ type flattener struct {
 // part takes a schema in, if it can be flat.
 func (w *flattener) part(x any, depth int) bool {
 	m := object(x)
-	if m == nil || !w.n.another() {
+	if m == nil || !w.n.another() || !few(m) || len(w.required) > maxSchemas {
 		return false
 	}
 	if ref, ok := m["$ref"].(string); ok {

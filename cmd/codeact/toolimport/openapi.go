@@ -71,7 +71,8 @@ func operationNames(ops []openapi.Operation, prefix string) []string {
 			base = nameOfPath(op)
 		}
 		name := base
-		for n := 2; taken[objectName(toolName(prefix+name))]; n++ {
+		// With a long prefix there may be no other name, which settle says then.
+		for n := 2; taken[objectName(toolName(prefix+name))] && n <= len(ops); n++ {
 			end := fmt.Sprintf("_%d", n)
 			name = base[:min(len(base), max(maxName-len(end)-len(prefix), 0))] + end
 		}
