@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/cmd/codeact/lint"
@@ -64,10 +66,20 @@ func failed(results []Result) bool {
 	return slices.ContainsFunc(results, func(r Result) bool { return r.Severity == lint.Error })
 }
 
-// text is the result in one line, for people.
+// text is the result in one line, for people: a terminal takes nothing in it for more
+// than text.
 func (r *Result) text() string {
+	s := r.Message
 	if r.Field != nil {
-		return r.Field.Path + ": " + r.Message
+		s = r.Field.Path + ": " + s
 	}
-	return r.Message
+	var b strings.Builder
+	for _, c := range s {
+		if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
+			fmt.Fprintf(&b, `\u%04x`, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }
