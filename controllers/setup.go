@@ -47,13 +47,13 @@ func CacheOptions() (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
-	notOfRuns, err := labels.NewRequirement(v1alpha1.LabelRunUID, selection.DoesNotExist, nil)
-	if err != nil {
-		return cache.Options{}, err
-	}
-	notOfPods, err := labels.NewRequirement(contract.LabelPod, selection.DoesNotExist, nil)
-	if err != nil {
-		return cache.Options{}, err
+	notOurs := labels.NewSelector()
+	for _, key := range []string{v1alpha1.LabelRunUID, v1alpha1.LabelRecipeUID} {
+		r, err := labels.NewRequirement(key, selection.DoesNotExist, nil)
+		if err != nil {
+			return cache.Options{}, err
+		}
+		notOurs = notOurs.Add(*r)
 	}
 	identity := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", contract.RuntimeServiceAccount)}
 	return cache.Options{
@@ -64,7 +64,7 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.ServiceAccount{}: identity,
 			&rbacv1.RoleBinding{}:    identity,
 			&corev1.Namespace{}:      {Transform: onlyAsked},
-			&corev1.ConfigMap{}:      {Label: labels.NewSelector().Add(*notOfRuns, *notOfPods), Transform: onlyName},
+			&corev1.ConfigMap{}:      {Label: notOurs, Transform: onlyName},
 		},
 	}, nil
 }

@@ -57,7 +57,7 @@ func agentRecipesRefused(l *look) *Plan {
 			return l.wait(contract.ReasonRecipeNotFound, fmt.Sprintf("there is no Recipe %s in this namespace", name))
 		}
 		if why := l.unready(r); why != "" {
-			return l.wait(contract.ReasonRecipeNotReady, why)
+			return l.waitFor(r, why)
 		}
 	}
 	named := map[string]string{}

@@ -3,11 +3,15 @@ package agentrun
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/recipe"
 )
+
+// textsAgain is when texts that are not those of a verdict are read again.
+const textsAgain = 5 * time.Second
 
 func cancelledBeforeStart(l *look) *Plan {
 	why := l.endAsked()
@@ -65,7 +69,7 @@ func recipeNotReady(l *look) *Plan {
 		return nil
 	}
 	if why := l.unready(l.Recipe); why != "" {
-		return l.wait(contract.ReasonRecipeNotReady, why)
+		return l.waitFor(l.Recipe, why)
 	}
 	if n, most := int64(len(l.Recipe.Spec.Source)), l.limits().SourceBytes; n > most {
 		return settle(failed(contract.ReasonSourceTooLarge, "the source of Recipe %s has %d bytes, more than limits.sourceBytes, %d", l.Recipe.Name, n, most))
@@ -122,6 +126,17 @@ func (l *look) wait(r contract.Reason, why string) *Plan {
 		return &Plan{Verb: VerbWait, Reason: string(r), Message: why, RequeueAfter: until(l.Now, l.startBy())}
 	}
 	return settle(l.waited(string(r), why))
+}
+
+// waitFor waits for the verdict of a recipe. One that is Ready with other texts than
+// its ConfigMaps have now is looked at again: where they are what they were before
+// anybody judges them, no event tells of it.
+func (l *look) waitFor(r *v1alpha1.Recipe, why string) *Plan {
+	p := l.wait(contract.ReasonRecipeNotReady, why)
+	if p.Verb == VerbWait && why == l.unlike[r.Name] {
+		p.RequeueAfter = min(p.RequeueAfter, textsAgain)
+	}
+	return p
 }
 
 // waited ends a wait that was in vain.

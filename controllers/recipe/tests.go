@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,8 +174,10 @@ func (t *trial) another(refused *contract.Fault) Tests {
 		out.Condition, out.Pending = fails(out.Fault), false
 	case refused != nil:
 		if r.Attempts == 0 {
-			// What ran before still holds of its own digest, should that come back.
+			// What ran before still holds of its own digest, should that come back, and
+			// what still runs is left to: a ConfigMap may only be gone for a moment.
 			out.Record = t.Recipe.Status.Tests.DeepCopy()
+			out.Remove, out.RequeueAfter = t.spare(out.Remove)
 		}
 		out.Condition = Condition{metav1.ConditionUnknown, v1alpha1.ReasonNotRun, "the tests are run when what else is wrong with the recipe is mended"}
 	case t.Now.Before(again):
@@ -188,6 +191,21 @@ func (t *trial) another(refused *contract.Fault) Tests {
 		out.RequeueAfter = startWithin
 	}
 	return out
+}
+
+// spare takes the pod that the status tells of, of whatever manifest, out of those to
+// remove, for as long as it may run; and says when that is over.
+func (t *trial) spare(remove []*corev1.Pod) ([]*corev1.Pod, time.Duration) {
+	r := t.Recipe.Status.Tests
+	if r == nil || r.Attempts == 0 || r.Lost != "" || r.Finished() || r.LastAttemptTime == nil {
+		return remove, 0
+	}
+	left := r.LastAttemptTime.Add(startWithin + mostTestTime + podSlack).Sub(t.Now)
+	if left <= 0 {
+		return remove, 0
+	}
+	name := CheckName(t.Recipe, r.ManifestDigest, r.Attempts)
+	return slices.DeleteFunc(remove, func(p *corev1.Pod) bool { return p.Name == name }), left
 }
 
 // follow looks at the pod of the present attempt.
