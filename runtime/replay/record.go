@@ -91,8 +91,10 @@ type End struct {
 // run that keeps no transcript.
 var ErrNoContents = errors.New("the run kept no transcript (spec.transcript: None): its events have no contents")
 
-// Read finds the programs of a run in the events of its transcript, which somebody
-// has verified. What is missing in them is said in the Record.
+// Read finds the programs of a run in the events of its transcript. What is missing in
+// them is said in the Record. A chain of hashes shows only that events are as they
+// were written, and anybody may write one: events of which some belong to another
+// execution, or that come where no runtime writes them, are an error.
 func Read(events []contract.Event) (Record, error) {
 	if len(events) == 0 || events[0].Type != contract.EventExecutionStarted {
 		return Record{}, fmt.Errorf("the transcript does not begin with %s", contract.EventExecutionStarted)
@@ -101,7 +103,10 @@ func Read(events []contract.Event) (Record, error) {
 		return Record{}, ErrNoContents
 	}
 	r := reader{recipes: map[string]Program{}}
-	for _, e := range events {
+	for i, e := range events {
+		if err := r.ordered(events[0], i, e); err != nil {
+			return Record{}, fmt.Errorf("record %d of the transcript, %s, %w", i+1, e.Type, err)
+		}
 		r.event(e)
 	}
 	if r.open != nil {
@@ -122,10 +127,37 @@ type reader struct {
 	seq     int64 // of the last admitted call
 }
 
+// ordered says why an event cannot be the next one, or nil.
+func (r *reader) ordered(first contract.Event, i int, e contract.Event) error {
+	switch {
+	case e.Run != first.Run || e.RunUID != first.RunUID || e.Generation != first.Generation:
+		return errors.New("is of another execution")
+	case i > 0 && e.Type == contract.EventExecutionStarted:
+		return errors.New("is there already")
+	case r.End.Known && e.Type != contract.EventTruncated:
+		return errors.New("comes after the end of the run")
+	}
+	return nil
+}
+
+// interrupted closes a program whose end is not there when something else begins, or
+// ends: there may have been no room for it. Nobody shall take it for one that holds.
+func (r *reader) interrupted(by contract.Event) {
+	ends := by.Type == contract.EventProgramFinished || by.Type == contract.EventToolFinished
+	if r.open != nil && !(ends && by.ID == r.open.ID) {
+		r.close(End{})
+	}
+}
+
 func (r *reader) event(e contract.Event) {
 	c := e.Content
 	if c == nil {
 		c = &contract.EventContent{}
+	}
+	switch e.Type {
+	case contract.EventProgramStarted, contract.EventToolStarted, contract.EventProgramFinished, contract.EventToolFinished:
+		r.interrupted(e)
+	default:
 	}
 	switch e.Type {
 	case contract.EventExecutionStarted:
@@ -182,7 +214,8 @@ func (r *reader) begin(e contract.Event, c *contract.EventContent, input json.Ra
 	r.sound()
 }
 
-// sound says when the source is not the one of its digest.
+// sound says when the source is not the one of its digest, or the limits are some that no
+// API server admits.
 func (r *reader) sound() {
 	switch p := r.open; {
 	case p.Missing != "" || p.Called && p.Source == "":
@@ -190,7 +223,18 @@ func (r *reader) sound() {
 		p.Missing = "its program is not in the transcript"
 	case contract.Digest([]byte(p.Source)) != p.SourceDigest:
 		p.Missing = "its program in the transcript is not the one of its digest"
+	case p.Limits != nil && !admitted(*p.Limits):
+		p.Missing = "its limits in the transcript are out of the bounds of any run"
 	}
+}
+
+func admitted(l contract.Limits) bool {
+	for _, v := range []int64{l.SourceBytes, l.InputBytes, l.OutputBytes, l.HeapBytes, l.StackBytes, l.WallClockMs, l.Fuel, l.Calls()} {
+		if v < 0 {
+			return false
+		}
+	}
+	return l.CheckWithin(contract.Ceilings()) == nil
 }
 
 func (r *reader) lacksSchema(c *contract.EventContent) {
@@ -208,7 +252,6 @@ func (r *reader) tool(e contract.Event, c *contract.EventContent) {
 		if e.Tool != contract.RunCodeTool { // or else its arguments hold no program
 			r.Direct++
 		}
-		r.open = nil
 		return
 	case e.Tool == contract.RunCodeTool:
 		r.begin(e, c, c.Input, "input")

@@ -79,6 +79,9 @@ type Replayer struct {
 func (r Record) Ceiling() contract.Limits {
 	most := contract.DefaultLimits()
 	for _, p := range r.Programs {
+		if p.Missing != "" {
+			continue
+		}
 		l := p.limits()
 		most.HeapBytes, most.StackBytes = max(most.HeapBytes, l.HeapBytes), max(most.StackBytes, l.StackBytes)
 	}

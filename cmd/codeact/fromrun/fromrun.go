@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/cmd/codeact/recipefile"
 	"github.com/codeact-dev/codeact-operator/runtime/fixture"
@@ -82,8 +84,13 @@ func Choose(rec replay.Record, step int64) (replay.Program, error) {
 	return *last, nil
 }
 
-// Make makes the recipe of a program, whose replay holds. The name is not checked.
+// Make makes the recipe of a program, whose replay holds. The name is not checked; that
+// of the run is, which is the word of the transcript and stands in the files.
 func Make(name string, rec replay.Record, p replay.Program) (Draft, error) {
+	ns, run, _ := strings.Cut(rec.Run, "/")
+	if len(validation.IsDNS1123Label(ns))+len(validation.IsDNS1123Subdomain(run)) > 0 {
+		return Draft{}, fmt.Errorf("the transcript is of %q, which is the name of no run", contract.Truncate(rec.Run, 64))
+	}
 	d := Draft{Name: name, From: "run " + rec.Run, Program: p}
 	if p.Step > 0 {
 		d.From = fmt.Sprintf("step %d of run %s", p.Step, rec.Run)
@@ -165,10 +172,10 @@ func (d *Draft) Files() ([]File, error) {
 	}, nil
 }
 
-// quoted is a string as TOML and JSON have it.
+// quoted is a string as TOML and JSON have it. Only TOML minds the delete character.
 func quoted(s string) string {
 	b, _ := contract.Canonical(s) // of a string
-	return string(b)
+	return strings.ReplaceAll(string(b), "\x7f", `\u007f`)
 }
 
 func indented(v any) (json.RawMessage, error) {
