@@ -40,7 +40,7 @@ func Scheme() (*runtime.Scheme, error) {
 // CacheOptions keeps the manager's memory to what it owns: pods of the runtime, the
 // runtime's identity and the product's kinds, and the labels and switches of namespaces. Of ConfigMaps it
 // holds the names, so that a Recipe that takes a text from one learns of a change, and not
-// those of the bundles and transcripts of runs, or of the checks of recipes. What ConfigMaps hold is never cached, and
+// those of the bundles and transcripts of runs, nor of the checks of recipes. What ConfigMaps hold is never cached, and
 // Secrets are never read.
 func CacheOptions() (cache.Options, error) {
 	runtimePods, err := labels.NewRequirement(contract.LabelPod, selection.Exists, nil)

@@ -131,38 +131,6 @@ func (s *Schema) validate(x any, most int) (err error) {
 	return s.s.Validate(x)
 }
 
-// describeSchema is describe for a schema that is none. Which words JSON Schema has
-// for a type is no secret.
-func describeSchema(ve *jsonschema.ValidationError) string {
-	said := describe(ve)
-	for len(ve.Causes) > 0 {
-		ve = ve.Causes[0]
-	}
-	return strings.Replace(said, "does not satisfy enum (rule enum)", ve.Message, 1)
-}
-
-// describe names the deepest cause that comes first: the place in the value and
-// the rule. Where the library's own message quotes the value, it is worded here.
-func describe(ve *jsonschema.ValidationError) string {
-	for len(ve.Causes) > 0 {
-		ve = ve.Causes[0]
-	}
-	at := ve.InstanceLocation
-	if at == "" {
-		at = "/"
-	}
-	rule := ruleOf(ve.KeywordLocation)
-	msg := ve.Message
-	switch rule {
-	case "enum", "const", "pattern", "format", "multipleOf":
-		msg = "does not satisfy " + rule
-	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
-		// "must be <= 10 but found 11": the bound is the schema's, the rest is not.
-		msg, _, _ = strings.Cut(msg, " but found ")
-	}
-	return Truncate(fmt.Sprintf("at %s: %s (rule %s)", at, msg, rule), MaxMessageBytes)
-}
-
 // ruleOf returns the keyword at the end of its location. Two keywords have the name
 // of a property and a number after them.
 func ruleOf(location string) string {

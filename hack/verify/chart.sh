@@ -21,7 +21,7 @@ switches() {
 	local want=$1 got values=() v; shift
 	for v in "$@"; do values+=(--set "$v"); done
 	got=$(tool helm template codeact-operator $chart "${values[@]}" 2>"$tmp/refused" >"$tmp/out.yaml" &&
-		grep -oE -- '--(codeact|recipes)-(enabled|allow).*' "$tmp/out.yaml" | paste -sd ' ' || [ ! -s "$tmp/refused" ] || echo refused)
+		grep -oE -- '--(codeact|recipes?)-(enabled|allow|test).*' "$tmp/out.yaml" | paste -sd ' ' || [ ! -s "$tmp/refused" ] || echo refused)
 	[ "$got" = "$want" ] || { echo "$chart with $*: flags \"$got\", want \"$want\""; cat "$tmp/refused"; return 1; }
 }
 switches "" codeAct.enabled=true recipes.allowNamespaceOverride=false
@@ -30,6 +30,9 @@ switches "--recipes-enabled=false" recipes.enabled=false
 switches "--codeact-allow-namespace-override" codeAct.allowNamespaceOverride=true
 switches "--codeact-enabled=false --codeact-allow-namespace-override --recipes-enabled=false --recipes-allow-namespace-override" \
 	codeAct.enabled=false codeAct.allowNamespaceOverride=true recipes.enabled=false recipes.allowNamespaceOverride=true
+switches "--recipe-tests=Skip --recipe-test-pods=9" recipes.tests=Skip recipes.testPods=9
+switches refused recipes.tests=Never
+switches refused recipes.testPods=0
 switches refused codeAct.enabled=maybe
 switches refused codeAct.enabled=null # a switch without a value is no "false"
 switches refused recipes.namespaceOverride=true

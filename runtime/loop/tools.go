@@ -125,7 +125,9 @@ func (a *agent) actTools(ctx context.Context, s *contract.Step, answer ModelAnsw
 	if !utf8.ValidString(said.Text) {
 		return a.noMessage(s, protocol.ToolsError(protocol.WhyMalformed))
 	}
-	value, err := contract.Canonical(said.Text)
+	spoken := protocol.Spoken(said.Text)
+	s.Drift = spoken != said.Text
+	value, err := contract.Canonical(spoken)
 	if most := a.Bundle.Limits.OutputBytes; err != nil || most > 0 && int64(len(value)) > most {
 		return a.noMessage(s, protocol.ToolsError(protocol.WhyOutputTooLarge))
 	}

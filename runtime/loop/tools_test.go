@@ -107,6 +107,7 @@ func TestToolsWaysOut(t *testing.T) {
 		steps    []string
 	}{
 		"the model's text":                 {model: []says{done}, value: `"all done "`, steps: []string{"Final"}},
+		"the model's text behind thoughts": {model: []says{{text: "<think>So 7.</think>\nIt is 7."}}, value: `"It is 7."`, steps: []string{"Final drift"}},
 		"after a program":                  {model: []says{runs("return 8"), done}, value: `"all done "`, steps: []string{"Tools run_code", "Final"}},
 		"a text that is a message of Code": {model: []says{{text: final}}, value: `"{\"type\":\"final\",\"output\":\"said\"}"`, steps: []string{"Final"}},
 		"after calls in one answer": {
@@ -216,6 +217,9 @@ func toolSteps(o Outcome) (out []string) {
 		}
 		if s.Reason != "" {
 			text += " " + s.Reason
+		}
+		if s.Drift {
+			text += " drift"
 		}
 		out = append(out, text)
 	}

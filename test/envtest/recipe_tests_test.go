@@ -34,9 +34,11 @@ func (k *kit) checkPods() []corev1.Pod {
 	return l.Items
 }
 
-// cleanChecks leaves no check pod behind: their number is bounded in the cluster.
+// cleanChecks leaves no check pod behind, whose number is bounded in the cluster, and
+// no recipe for whose tests a manager of another spec would launch one.
 func (k *kit) cleanChecks() {
 	DeferCleanup(func(ctx SpecContext) {
+		Expect(admin.DeleteAllOf(ctx, &v1alpha1.Recipe{}, client.InNamespace(k.ns))).To(Succeed())
 		Expect(admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(k.ns), client.MatchingLabels{contract.LabelPod: contract.PodOfCheck},
 			client.GracePeriodSeconds(0))).To(Succeed())
 	})

@@ -90,6 +90,8 @@ func TestReadTools(t *testing.T) {
 		"a call that is quoted":         {new("Write <tool_call>{}</tool_call>"), "stop", ""},
 		"words behind a call in a line": {new("Models write\n<tool_call>{}</tool_call>\nfor a call."), "stop", ""},
 		"thoughts before an answer":     {new("<think><tool_call>?</think>\nIt is 7."), "stop", ""},
+		"thoughts alone":                {new("<think>It is 7.</think>\n"), "stop", WhyEmpty},
+		"thoughts without an end":       {new("<think>It is 7."), "stop", WhyEmpty},
 		"a text about messages":         {new("It said TOOL_ERROR: {}"), "stop", ""},
 	}
 	for name, tc := range tests {
@@ -102,6 +104,22 @@ func TestReadTools(t *testing.T) {
 				t.Errorf("sentence %q", s)
 			}
 		})
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	for text, want := range map[string]string{
+		"It is 7. ":                        "It is 7. ",
+		"<think>Hm.</think>\n\nIt is 7.":   "It is 7.",
+		" <think></think>It is 7.":         "It is 7.",
+		"Hm.\n</think>\nIt is 7.":          "It is 7.",
+		"<think>Hm.":                       "",
+		"<think>a</think>b <think>c":       "b <think>c",
+		"Write <think>x</think> around it": "Write <think>x</think> around it",
+	} {
+		if got := Spoken(text); got != want {
+			t.Errorf("%q of %q, want %q", got, text, want)
+		}
 	}
 }
 

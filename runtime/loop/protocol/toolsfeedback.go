@@ -32,7 +32,7 @@ const (
 func ReadTools(text *string, finishReason string) Why {
 	cut := CutShort(finishReason)
 	switch {
-	case text == nil || blank(*text):
+	case text == nil || blank(Spoken(*text)):
 		if cut {
 			return WhyCutAnswer
 		}
@@ -48,6 +48,22 @@ func ReadTools(text *string, finishReason string) Why {
 		return WhyTextCall
 	}
 	return ""
+}
+
+// Spoken is the text without what the model thinks aloud before it: endpoints that do
+// not take the reasoning apart leave it between <think> and </think>, some without the
+// first of them. A thought that does not end has nothing behind it.
+func Spoken(text string) string {
+	trimmed := strings.TrimLeftFunc(text, space)
+	thought, rest, ended := strings.Cut(trimmed, "</think>")
+	begins := strings.HasPrefix(thought, "<think>")
+	switch {
+	case begins && !ended:
+		return ""
+	case ended && (begins || !strings.Contains(thought, "<think>")):
+		return strings.TrimLeftFunc(rest, space)
+	}
+	return text
 }
 
 // CutShort reports whether the endpoint ended an answer before its end.
@@ -69,10 +85,7 @@ var callEnds = []string{
 // its beginning, behind what a model thinks aloud, or, if it is a whole call with
 // which the text ends, in a line behind its first words.
 func protocolText(text string) bool {
-	text = strings.TrimFunc(text, space)
-	if thought, rest, found := strings.Cut(text, "</think>"); found && (strings.HasPrefix(thought, "<think>") || !strings.Contains(thought, "<think>")) {
-		text = strings.TrimLeftFunc(rest, space)
-	}
+	text = strings.TrimFunc(Spoken(text), space)
 	starts := func(line string) bool {
 		return slices.ContainsFunc(textCalls, func(head string) bool { return strings.HasPrefix(line, head) })
 	}
