@@ -86,16 +86,16 @@ quietly "$cluster" load-image dist/operator.tar dist/toolserver.tar
 
 heading "installing the operator from config/default, and a tool server"
 again=$(kubectl -n codeact-system get deployment -o name 2>/dev/null || true)
-kustomize config/default | quietly kubectl apply --server-side -f -
+kustomize config/default | quietly kubectl apply --server-side --force-conflicts -f -
 [ -z "$again" ] || quietly kubectl -n codeact-system rollout restart deployment # a new image has the old name
-kubectl create namespace $ns --dry-run=client -o yaml | quietly kubectl apply --server-side -f -
-kustomize config/samples/toolserver | quietly kubectl -n $ns apply --server-side -f -
+kubectl create namespace $ns --dry-run=client -o yaml | quietly kubectl apply --server-side --force-conflicts -f -
+kustomize config/samples/toolserver | quietly kubectl -n $ns apply --server-side --force-conflicts -f -
 kubectl -n codeact-system rollout status deployment --timeout=180s
 kubectl -n $ns rollout status deployment --timeout=180s
 
 heading "applying the samples: a Recipe, two ToolGrants, an AgentRun"
 quietly kubectl -n $ns delete agentrun $run --ignore-not-found
-kustomize config/samples | kubectl -n $ns apply --server-side -f -
+kustomize config/samples | kubectl -n $ns apply --server-side --force-conflicts -f -
 kubectl -n $ns wait agentrun/$run --for=condition=Succeeded --timeout=120s || {
 	kubectl -n $ns describe agentrun $run
 	exit 1

@@ -45,7 +45,9 @@ func printCatalogue(ctx context.Context, files []string, in io.Reader, out, errs
 		return errors.New("catalogue: the program of a Recipe is reviewed and has no catalogue: give a run with spec.code or spec.agent")
 	}
 	l := &localRun{op: settings.Default(), m: m, now: time.Now, errs: errs}
-	l.judge()
+	if err := l.judge(ctx); err != nil {
+		return err
+	}
 	plan := agentrun.Decide(l.op, l.look())
 	if plan.Verb != agentrun.VerbLaunch {
 		reason, message := plan.Reason, plan.Message

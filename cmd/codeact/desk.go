@@ -71,7 +71,6 @@ type localDesk struct {
 const (
 	byFlag   = "the command line"
 	byAuthor = "the author"
-	byNobody = "nobody"
 )
 
 // Await implements loop.Desk.
@@ -87,7 +86,7 @@ func (d *localDesk) Await(ctx context.Context, p contract.Pending) (loop.Resolut
 			flag = "--result " + p.Tool + "=JSON"
 		}
 		d.say("The call of %s is denied: nobody can be asked here. Run with %s, or on a terminal.\n", p.Tool, flag)
-		return loop.Resolution{Decision: contract.DecisionDeny, By: byNobody}, nil
+		return loop.Resolution{Decision: contract.DecisionDeny, By: byFlag}, nil
 	case p.Kind == contract.PendingResult:
 		return d.askResult(ctx, p)
 	}

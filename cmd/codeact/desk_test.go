@@ -27,8 +27,8 @@ func TestLocalDesk(t *testing.T) {
 	}{
 		"approved by a flag":       {flags, "-", approval, loop.Resolution{Decision: "Approve", By: byFlag}, ""},
 		"given by a flag":          {flags, "-", result, loop.Resolution{Decision: "Approve", Result: []byte(`{"n":1}`), By: byFlag}, ""},
-		"a flag for another":       {answers{approve: []string{"pays"}}, "-", approval, loop.Resolution{Decision: "Deny", By: byNobody}, "--approve pay"},
-		"no flag for the result":   {answers{approve: []string{"count"}}, "-", result, loop.Resolution{Decision: "Deny", By: byNobody}, "--result count=JSON"},
+		"a flag for another":       {answers{approve: []string{"pays"}}, "-", approval, loop.Resolution{Decision: "Deny", By: byFlag}, "--approve pay"},
+		"no flag for the result":   {answers{approve: []string{"count"}}, "-", result, loop.Resolution{Decision: "Deny", By: byFlag}, "--result count=JSON"},
 		"yes":                      {answers{}, "y\n", approval, loop.Resolution{Decision: "Approve", By: byAuthor}, "The model calls pay (Effectful)"},
 		"YES, and more":            {answers{}, " YES \ny\n", approval, loop.Resolution{Decision: "Approve", By: byAuthor}, ""},
 		"no":                       {answers{}, "n\n", approval, loop.Resolution{Decision: "Deny", By: byAuthor}, "[y/N]"},

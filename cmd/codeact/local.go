@@ -117,7 +117,9 @@ type localRun struct {
 // do returns how the run ended. An error means that this process could not do
 // its part.
 func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
-	l.judge()
+	if err := l.judge(ctx); err != nil {
+		return loop.Outcome{}, err
+	}
 	plan := agentrun.Decide(l.op, l.look())
 	switch plan.Verb {
 	case agentrun.VerbLaunch:
@@ -140,10 +142,7 @@ func (l *localRun) do(ctx context.Context) (loop.Outcome, error) {
 
 // judge gives every ToolGrant and Recipe the verdict of its controller. Which
 // grants are not Ready, and why, it tells: there are no conditions to look at.
-func (l *localRun) judge() {
-	// Tests are for codeact recipe test.
-	op := l.op
-	op.RecipeTests.Run = false
+func (l *localRun) judge(ctx context.Context) error {
 	for i := range l.m.grants {
 		s := toolgrant.Snapshot{Now: l.now(), Grant: &l.m.grants[i], Others: l.m.grants}
 		p := toolgrant.Decide(s)
@@ -156,8 +155,11 @@ func (l *localRun) judge() {
 		s := recipe.Snapshot{Now: l.now(), Recipe: &l.m.recipes[i], Recipes: l.m.recipes, Grants: l.m.grants}
 		s.NamespaceLabels = l.m.namespaces[s.Recipe.Namespace]
 		s.ConfigMaps = l.m.configMapsOf(s.Recipe.Namespace)
-		l.m.recipes[i].Status = recipe.Settle(s, recipe.Decide(op, s))
+		if err := l.judgeRecipe(ctx, s); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func (l *localRun) look() agentrun.Snapshot {

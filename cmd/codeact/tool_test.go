@@ -79,7 +79,9 @@ func closedGrants(t *testing.T, text string) map[string]contract.Tool {
 	}
 	out := map[string]contract.Tool{}
 	l := &localRun{now: time.Now, m: m, errs: &bytes.Buffer{}}
-	l.judge()
+	if err := l.judge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for i := range m.grants {
 		g := &m.grants[i]
 		s := toolgrant.Snapshot{Now: time.Now(), Grant: g, Others: m.grants}
