@@ -65,6 +65,8 @@ type localDesk struct {
 	// lines is where the author answers; nil asks nobody.
 	lines *bufio.Reader
 	errs  io.Writer
+	// flush has what was said before stand above a question; nil says nothing before.
+	flush func()
 }
 
 // The names that an answer is in.
@@ -75,6 +77,9 @@ const (
 
 // Await implements loop.Desk.
 func (d *localDesk) Await(ctx context.Context, p contract.Pending) (loop.Resolution, error) {
+	if d.flush != nil {
+		d.flush()
+	}
 	switch result, given := d.results[p.Tool]; {
 	case p.Kind == contract.PendingResult && given:
 		return loop.Resolution{Decision: contract.DecisionApprove, Result: result, By: byFlag}, nil

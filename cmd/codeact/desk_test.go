@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -86,5 +87,18 @@ func TestLocalDeskFlagsAreRefused(t *testing.T) {
 		if _, err := (&answers{results: []string{value}}).desk(nil, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "--result") {
 			t.Errorf("%.20s: error %v", value, err)
 		}
+	}
+}
+
+// TestDeskAsksLast: what the run said before stands above the question.
+func TestDeskAsksLast(t *testing.T) {
+	var errs bytes.Buffer
+	d := &localDesk{lines: bufio.NewReader(strings.NewReader("y\n")), errs: &errs, flush: func() { errs.WriteString("calling pay\n") }}
+	r, err := d.Await(t.Context(), contract.Pending{Tool: "pay", Kind: contract.PendingApproval})
+	if err != nil || r.Decision != contract.DecisionApprove {
+		t.Fatal(r, err)
+	}
+	if said := errs.String(); !strings.HasPrefix(said, "calling pay\n") || !strings.HasSuffix(said, "Approve? [y/N] ") {
+		t.Errorf("%q", said)
 	}
 }

@@ -195,6 +195,9 @@ func (l *localRun) execute(ctx context.Context, pin *agentrun.Pin) (loop.Outcome
 			return loop.Outcome{Fault: f}, nil
 		}
 		c.Events = loop.NewEvents(progressTo(l.errs), l.now)
+		if d, ok := l.desk.(*localDesk); ok {
+			d.flush = c.Events.Flush
+		}
 	}
 	e, err := sandbox.New(ctx, sandbox.Options{CacheDir: cacheDir(), Ceiling: b.Limits})
 	if err != nil {

@@ -41,6 +41,13 @@ func (e *Events) Record(o contract.TranscriptOrigin) {
 	e.recorder = newRecorder(o)
 }
 
+// Flush waits until every line so far is written, for two seconds at most.
+func (e *Events) Flush() {
+	if e != nil {
+		e.live.flush()
+	}
+}
+
 // Transcript returns the packed transcript of a run that has ended, and where it
 // ends; nil when none was kept. The bytes are not changed any more.
 func (e *Events) Transcript() ([]byte, *contract.TranscriptRef) {
