@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/codeact-dev/codeact-operator/api/contract"
+)
 
 // RecipeTests is what came of the tests of one manifest. It is the record that
 // they have run: for this digest they never run again.
@@ -57,3 +61,16 @@ type RecipeTestResult struct {
 
 // Finished reports whether there is a result.
 func (t *RecipeTests) Finished() bool { return t != nil && t.Passed+t.Failed > 0 }
+
+// Take records what came of the tests, which are those that the report is of.
+func (t *RecipeTests) Take(tests []contract.Fixture, report contract.CheckReport) {
+	t.Passed, t.Failed = int64(report.Passed), int64(len(report.Failed))
+	t.Results = make([]RecipeTestResult, 0, len(tests))
+	for _, f := range tests {
+		t.Results = append(t.Results, RecipeTestResult{Name: f.Name, Passed: true})
+	}
+	for _, f := range report.Failed {
+		x := &t.Results[f.Index]
+		x.Passed, x.Reason, x.Message = false, string(f.Reason), f.Message
+	}
+}

@@ -34,7 +34,7 @@ func kustomize(t *testing.T) func(dir string) (out, errs string, err error) {
 	if path == "" {
 		out, err := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("..", "..", "hack", "tools", "go.mod"), "-n", "kustomize").Output()
 		if err != nil {
-			t.Skipf("no kustomize: %v", err)
+			t.Fatalf("the pinned kustomize of hack/tools: %v", err)
 		}
 		path = strings.TrimSpace(string(out))
 	}
@@ -44,7 +44,7 @@ func kustomize(t *testing.T) func(dir string) (out, errs string, err error) {
 	}
 	bin := t.TempDir()
 	if err := os.Symlink(self, filepath.Join(bin, "codeact")); err != nil {
-		t.Skip(err)
+		t.Skip(err) // a folder without links, as on some Windows, cannot have the command under another name
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return func(dir string) (string, string, error) {

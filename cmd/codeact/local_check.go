@@ -24,7 +24,8 @@ func (l *localRun) judgeRecipe(ctx context.Context, s recipe.Snapshot) error {
 		if err != nil {
 			return fmt.Errorf("run the tests of Recipe %s: %w", s.Recipe.Name, err)
 		}
-		s.Recipe.Status.Tests = recordOf(p.Tests.Launch.Check, report)
+		s.Recipe.Status.Tests = &v1alpha1.RecipeTests{ManifestDigest: p.Tests.Launch.ManifestDigest, Attempts: 1}
+		s.Recipe.Status.Tests.Take(p.Tests.Launch.Tests, report)
 		p = recipe.Decide(op, s)
 	}
 	s.Recipe.Status = recipe.Settle(s, p)
@@ -53,16 +54,4 @@ func runTests(ctx context.Context, l *localRun, c contract.Check) (contract.Chec
 	defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
 	report := check.Tests(ctx, fixture.Runner{Sandbox: e, Now: l.now}, c)
 	return report, context.Cause(ctx)
-}
-
-func recordOf(c contract.Check, report contract.CheckReport) *v1alpha1.RecipeTests {
-	t := &v1alpha1.RecipeTests{ManifestDigest: c.ManifestDigest, Attempts: 1, Passed: int64(report.Passed), Failed: int64(len(report.Failed))}
-	for _, f := range c.Tests {
-		t.Results = append(t.Results, v1alpha1.RecipeTestResult{Name: f.Name, Passed: true})
-	}
-	for _, f := range report.Failed {
-		x := &t.Results[f.Index]
-		x.Passed, x.Reason, x.Message = false, string(f.Reason), f.Message
-	}
-	return t
 }

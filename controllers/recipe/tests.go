@@ -254,8 +254,7 @@ func (t *trial) ended(out Tests, pod *corev1.Pod) Tests {
 	if err != nil {
 		return t.lost(out, "pod %s ended without a result (%s, exit code %d)%s", pod.Name, end.Reason, end.ExitCode, podReason(pod))
 	}
-	out.Record.Passed, out.Record.Failed = int64(report.Passed), int64(len(report.Failed))
-	out.Record.Results = results(t.check.Tests, report.Failed)
+	out.Record.Take(t.check.Tests, *report)
 	// The pod goes when the status has what it said.
 	out.RequeueAfter, out.Pending = status.Retry, false
 	return verdict(out)
@@ -267,17 +266,6 @@ func podReason(pod *corev1.Pod) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s: %s)", pod.Status.Reason, pod.Status.Message)
-}
-
-func results(tests []contract.Fixture, failed []contract.FailedTest) []v1alpha1.RecipeTestResult {
-	out := make([]v1alpha1.RecipeTestResult, 0, len(tests))
-	for _, f := range tests {
-		out = append(out, v1alpha1.RecipeTestResult{Name: f.Name, Passed: true})
-	}
-	for _, f := range failed {
-		out[f.Index].Passed, out[f.Index].Reason, out[f.Index].Message = false, string(f.Reason), f.Message
-	}
-	return out
 }
 
 // lost gives up on the present attempt.

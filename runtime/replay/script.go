@@ -31,7 +31,7 @@ const (
 )
 
 // maxShown bounds a value in a Divergence, in bytes; what is longer is cut.
-const maxShown = 4096
+const maxShown = fixture.MaxValueBytes
 
 // Divergence is where a replay first leaves the record.
 type Divergence struct {
