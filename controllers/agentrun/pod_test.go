@@ -1,9 +1,6 @@
 package agentrun_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,16 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
 	"github.com/codeact-dev/codeact-operator/controllers/agentrun"
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/test/builders"
+	"github.com/codeact-dev/codeact-operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden holds the whole pod and the whole pin: a change of either is a
 // change of what runs.
@@ -96,30 +91,9 @@ func TestGolden(t *testing.T) {
 			if p.Verb != agentrun.VerbLaunch {
 				t.Fatalf("verb %q: %s %+v", p.Verb, p.Message, p.Outcome)
 			}
-			golden(t, name+"-pod.yaml", agentrun.NewPod(op.Runtime, s.Run, p.Pin))
-			golden(t, name+"-pin.yaml", p.Pin.ConfigMap(s.Run))
+			golden.CheckYAML(t, name+"-pod.yaml", agentrun.NewPod(op.Runtime, s.Run, p.Pin))
+			golden.CheckYAML(t, name+"-pin.yaml", p.Pin.ConfigMap(s.Run))
 		})
-	}
-}
-
-func golden(t *testing.T, file string, o any) {
-	t.Helper()
-	got, err := yaml.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s is not the golden one; go test -update writes it anew: %s", file, d)
 	}
 }
 

@@ -1,9 +1,6 @@
 package recipe_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/codeact-dev/codeact-operator/api/contract"
 	"github.com/codeact-dev/codeact-operator/api/v1alpha1"
@@ -22,9 +18,8 @@ import (
 	"github.com/codeact-dev/codeact-operator/controllers/settings"
 	"github.com/codeact-dev/codeact-operator/controllers/status"
 	"github.com/codeact-dev/codeact-operator/test/builders"
+	"github.com/codeact-dev/codeact-operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func fixtures(names ...string) (out []contract.Fixture) {
 	for _, n := range names {
@@ -344,30 +339,9 @@ func TestCheckGolden(t *testing.T) {
 	w.op.Egress.ProxyFromEnvironment, w.op.Runtime.Proxy.HTTPS, w.op.Runtime.TraceEndpoint = true, "http://proxy.example:3128", "http://collector:4318"
 	c := recipe.Decide(w.op, w.snap).Tests.Launch
 	pod := recipe.NewCheckPod(w.op.Runtime, w.snap.Recipe, c, 1)
-	golden(t, "check-pod.yaml", pod)
+	golden.CheckYAML(t, "check-pod.yaml", pod)
 	pod.UID = "uid-of-pod"
-	golden(t, "check-configmap.yaml", c.ConfigMap(w.snap.Recipe, pod))
-}
-
-func golden(t *testing.T, file string, o any) {
-	t.Helper()
-	got, err := yaml.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s is not the golden one; go test -update writes it anew: %s", file, d)
-	}
+	golden.CheckYAML(t, "check-configmap.yaml", c.ConfigMap(w.snap.Recipe, pod))
 }
 
 func TestCheckNames(t *testing.T) {

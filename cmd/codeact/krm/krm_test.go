@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/codeact-dev/codeact-operator/test/golden"
+)
 
 // run runs the function in testdata/folder.
 func run(t *testing.T, in string) (out, errs string, failed bool) {
@@ -63,26 +62,9 @@ func TestGolden(t *testing.T) {
 			if again, _, _ := run(t, out); again != out {
 				t.Errorf("its own output gave other bytes: %s", cmp.Diff(out, again))
 			}
-			golden(t, name+".out.yaml", out)
-			golden(t, name+".errs.txt", errs)
+			golden.Check(t, name+".out.yaml", out)
+			golden.Check(t, name+".errs.txt", errs)
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 
